@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError
 from haloscope.base.toolchain import toolchain
 
 # Benchmark and case of each printed row.

@@ -14,7 +14,7 @@ import numpy as np
 import scenario
 from numpy.typing import NDArray
 
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError
 from haloscope.base.launcher import report_toolchain
 from haloscope.hide import build_fem
 

@@ -18,7 +18,7 @@ import programs
 from common import emit, estimate
 from programs import Program
 
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError
 from picture import Kernel, draw
 
 BENCHMARK = "overlap"

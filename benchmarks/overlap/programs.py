@@ -13,9 +13,9 @@ from types import TracebackType
 from common import MPI_ENVIRONMENT
 from virtual import SOURCES
 
+from haloscope import ComponentError
 from haloscope.base.building import build_executable
 from haloscope.base.cache import build_once, cache, fingerprint
-from haloscope.base.errors import ComponentError
 from haloscope.base.launcher import report_toolchain
 from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged
 from haloscope.hide import build_fem, build_overlap

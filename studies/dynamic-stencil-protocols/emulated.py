@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from drawn import Interval, interval
 
-from haloscope.base.errors import ComponentError, LaunchError
+from haloscope import ComponentError, LaunchError
 from haloscope.base.mpi import find_installed_library
 from haloscope.base.toolchain import toolchain
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from haloscope import RecorderError
 from haloscope.base.cache import build_once, is_whole
-from haloscope.base.errors import RecorderError
 
 # Builds `thing-1`: writes a file, and waits for a second one. It sets the signals that the tests may ignore.
 _BUILDER = """\

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from haloscope import UsageError
 from haloscope.base.environment import (
     earlier_preload,
     forward_variables,
     prepare_launch,
     recorder_environment,
 )
-from haloscope.base.errors import UsageError
 from haloscope.base.headers import Headers
 from haloscope.base.launch import parse
 from haloscope.base.mpi import Mpi, Origin

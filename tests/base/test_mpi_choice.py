@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import RecorderError
+from haloscope import RecorderError
 from haloscope.base.launch import parse
 from haloscope.base.mpi import detect, find_installed_library, on_path
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import RecorderError
+from haloscope import RecorderError
 from haloscope.base.headers import Headers, find_headers, library_version, read_headers
 from haloscope.base.launch import parse
 from haloscope.base.mpi import detect, find_installed_library, is_statically_linked

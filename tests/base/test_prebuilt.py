@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from haloscope import RecorderError
 from haloscope.base import building
 from haloscope.base.building import build_preload, is_ready
 from haloscope.base.cache import is_whole
-from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import Abi, MpiLibrary
 from haloscope.base.prebuilt import DESCRIPTION, find_prebuilt, functions, source_mark

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import ComponentError, RecorderError
+from haloscope import ComponentError, RecorderError
 from haloscope.base.toolchain import (
     build_environment,
     build_tool,

@@ -10,8 +10,7 @@ from typing import Any
 import caliperreader
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import OutputError
+from haloscope import OutputError, explain
 from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 

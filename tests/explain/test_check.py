@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import haloscope
-from haloscope.base.errors import LaunchError, ProfileError, UsageError
+from haloscope import LaunchError, ProfileError, UsageError
 from haloscope.explain.checking import (
     CHECKED,
     Again,

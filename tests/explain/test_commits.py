@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, explain
 from support.command import Command
 from support.pages import Look
 from support.profiles import draft, path_rows

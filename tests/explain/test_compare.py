@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import haloscope
-from haloscope.base.errors import OutputError, ProfileError, UsageError
+from haloscope import OutputError, ProfileError, UsageError
 from haloscope.explain.comparing import COMPARED, Comparison
 from haloscope.markov.statistics import faster_by_medians, faster_by_runs, means_apart
 from support.command import Command

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 import haloscope
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError
 from haloscope.explain import ensembles
 from haloscope.explain.ensembles import Speeds
 from support.pages import Look, page_data

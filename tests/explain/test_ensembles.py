@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import haloscope
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError
 from haloscope.explain import Ensemble, Profile, ensembles
 from haloscope.explain.ensembles import Speeds
 from support.pages import page_data

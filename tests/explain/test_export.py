@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import haloscope
-from haloscope.base.errors import OutputError, ProfileError, UsageError
+from haloscope import OutputError, ProfileError, UsageError
 from haloscope.base.files import write_directory
 from haloscope.base.schema import STORED
 from haloscope.cli import haloscope as command

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from haloscope.base.errors import OutputError
+from haloscope import OutputError
 from haloscope.explain.export import EXPORTS, Aliases, TracedProfile
 from haloscope.profile.trace import Trace
 from support.full_disk import check_full_disk

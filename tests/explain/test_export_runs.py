@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import OutputError
+from haloscope import OutputError, explain
 from support.profiles import draft, path_rows, process_rows
 from support.readers import read_by
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 import haloscope
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError
 from haloscope.explain import Profile
 from haloscope.explain.findings import RULES, Finding, MachineMeasurements
 from haloscope.profile.shown import SHOWN

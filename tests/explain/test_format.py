@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope import explain
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError, explain
 from haloscope.profile.shown import SHOWN
 from support.profiles import COLUMNS, Draft, draft, path_rows, process_rows, seal
 

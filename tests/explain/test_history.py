@@ -14,8 +14,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError, explain
 from support.command import Command
 from support.profiles import Draft, draft, path_rows
 

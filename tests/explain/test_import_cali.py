@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError, explain
 from haloscope.explain import Profile
 from support.damaged import check_read_or_refused, damaged
 from support.foreign_verbs import check_verbs

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError, explain
 from haloscope.cli import haloscope as command
 from support.damaged import check_read_or_refused, damaged
 from support.foreign_verbs import check_verbs

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import HaloscopeError, ProfileError
+from haloscope import HaloscopeError, ProfileError, explain
 from haloscope.explain import Profile
 from haloscope.explain.export import TracedProfile
 from haloscope.explain.export.otf2 import _Definitions, write_otf2

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope import explain
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError, explain
 from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError, explain
 from support.command import Command
 from support.profiles import COLUMNS, columns_of, draft, path_rows, process_rows, seal
 from support.sample import halo_profile

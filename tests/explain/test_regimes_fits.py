@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.markov import RegimeModel, Timings, find_regimes, select
 from haloscope.markov.emissions import Emission, Gamma, Gaussian, LogNormal, Student
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError
 from haloscope.markov import MachineModel, RegimeModel
 
 Floats = NDArray[np.float64]

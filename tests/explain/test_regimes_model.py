@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.base.errors import TimingsError, UsageError
+from haloscope import TimingsError, UsageError
 from haloscope.explain import RegimeModel
 from haloscope.markov import Timings, find_regimes, representative
 from haloscope.markov.emissions import LogNormal

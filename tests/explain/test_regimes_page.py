@@ -16,8 +16,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from playwright.sync_api import Page
 
-from haloscope import explain
-from haloscope.base.errors import TimingsError, UsageError
+from haloscope import TimingsError, UsageError, explain
 from haloscope.cli import haloscope
 from haloscope.markov import MachineModel, RegimeModel, RegimeOptions, Timings, analyse
 from haloscope.markov import regimes as find

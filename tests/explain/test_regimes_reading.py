@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
+from haloscope import HaloscopeError, ProfileError, UsageError, explain
 from haloscope.markov import Timings, read_timings
 from haloscope.profile.shown import SHOWN
 from support.profiles import draft, path_rows, process_rows

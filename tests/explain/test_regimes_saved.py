@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope.base.errors import OutputError, ProfileError
+from haloscope import OutputError, ProfileError
 from haloscope.markov import MachineModel, RegimeModel, read_model
 
 RECORD: dict[str, Any] = {

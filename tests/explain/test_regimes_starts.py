@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.explain import RegimeModel
 from haloscope.markov import Selection, select
 

@@ -13,8 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, explain
 from haloscope.base.units import (
     bytes_text,
     count_text,

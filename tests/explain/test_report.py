@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from haloscope import explain
-from haloscope.base.errors import OutputError, ProfileError, UsageError
+from haloscope import OutputError, ProfileError, UsageError, explain
 from haloscope.explain import Profile
 from support.pages import Look, hover_bar, page_data, plotted, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope import explain
-from haloscope.base.errors import OutputError
+from haloscope import OutputError, explain
 from haloscope.explain import Profile
 from haloscope.explain.reporting import make_flame_boxes
 from support.missing import missing

@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope import explain
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError, explain
 from haloscope.explain import Profile
 from support.processes import run_program
 from support.profiles import INFO, Draft, columns_of, draft, path_rows, process_rows

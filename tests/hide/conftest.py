@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import ComponentError
+from haloscope import ComponentError
 from haloscope.hide import build_fem
 from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing

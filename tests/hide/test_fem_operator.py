@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import haloscope as library
+from haloscope import ComponentError
 from haloscope.base import toolchain
-from haloscope.base.errors import ComponentError
 from haloscope.hide import build_fem
 from haloscope.markov import read_timings
 from support.mpi import Mpi

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.base.objects import Abi
 from haloscope.hide import Event
 from haloscope.hide import inject as run_injected

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.predict.bench import BenchGrid, CollectiveMethod, Sweep, collective
 from support.command import Command
 from support.emulated_mpi import emulated_mpi

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.hide import build_shm_library_for
 from haloscope.predict.bench import HaloMethod, HaloResult, halo, write_halo
 from support.cluster import Cluster

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench import read_any, write_osu
 from support.command import Command

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, predict
 from haloscope.predict.bench import frame
 from support.command import Command
 from support.pages import page_text

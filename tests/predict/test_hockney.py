@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError, predict
 from haloscope.predict.schedule import CollectivePlan, Durations, execute, schedule
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, predict
 from haloscope.predict import CollectiveLaws, Estimate, Way
 from haloscope.predict.tune import Candidate, Point, choose_by_model
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError, predict
 
 MEASURED = """
 name: measured

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import MachineError
+from haloscope import MachineError, predict
 
 GOOD = """
 name: two boards

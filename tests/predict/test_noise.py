@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.predict.bench import Noise, noise
 from support.command import run_command
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, predict
 from haloscope.predict import bench
 from support.cluster import Cluster
 from support.command import Command

@@ -14,8 +14,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import MachineError, OutputError
+from haloscope import MachineError, OutputError, predict
 from haloscope.predict import bench
 from haloscope.predict.bench import BenchSystem, P2pMeasured, P2pMethod, Pair, Shared, Topology
 from haloscope.predict.bench import P2pPoint as Point

@@ -7,8 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, predict
 from support.collectives import PAPER, orfeo
 from support.mpi import CHECKOUT
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import haloscope
-from haloscope.base.errors import ComponentError, HaloscopeError
+from haloscope import ComponentError, HaloscopeError
 from haloscope.predict import load_machine
 from haloscope.predict.placement import (
     Proposal,

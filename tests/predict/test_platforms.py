@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError
 from haloscope.predict.simulate import Change, load_platform, name_hosts, platforms
 from haloscope.predict.simulate.collectives import lower_collective
 from haloscope.predict.simulate.description import count_capacity, make_platform_xml

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError
 from haloscope.predict import find_kind, write_machine_page
 from haloscope.predict.tune import Gains
 from support.command import run_command

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.predict import schedule as schedules
 from haloscope.predict.schedule import CollectivePlan, Durations, Schedule
 from support.missing import missing

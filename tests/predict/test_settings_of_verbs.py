@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope import predict
-from haloscope.base.errors import UsageError
+from haloscope import UsageError, predict
 from haloscope.predict.simulate import Simulation
 from haloscope.predict.tune import Bench, Gains, tune
 from support.command import Command

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import SimulationError
+from haloscope import SimulationError, explain
 from haloscope.predict.bench import BenchGrid, CollectiveMethod, collective
 from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
 from support.applications import Application

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import haloscope
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError
 from haloscope.explain import ensembles
 from haloscope.predict.simulate import Simulation, load_platform
 

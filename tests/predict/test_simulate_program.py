@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.explain.ensembles import extrapolate_laws
 from haloscope.predict.simulate import Simulation
 from support.processes import run_program

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.predict.simulate import Simulation
 from support.applications import Application
 from support.mpi import Mpi

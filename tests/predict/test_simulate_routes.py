@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import haloscope
-from haloscope.base.errors import MachineError
+from haloscope import MachineError
 from haloscope.predict.simulate import Change, Simulation, load_platform
 from haloscope.predict.simulate.description import make_platform_xml
 from haloscope.predict.simulate.platform import Dragonfly, FatTree

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from haloscope.base.errors import MachineError, UsageError
+from haloscope import MachineError, UsageError
 from haloscope.predict import bench
 from haloscope.predict.bench import BenchSystem, Library, Shared, Topology, topology
 from support.emulated_mpi import emulated_mpi

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope.base.errors import TimingsError, UsageError
+from haloscope import TimingsError, UsageError
 from haloscope.predict.bench import Sweep
 from haloscope.predict.tune import Candidate, Point, choose_from, write_rules
 from support.emulated_tuning import emulated_bench, read_text

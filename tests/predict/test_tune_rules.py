@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.base.errors import RecorderError
+from haloscope import RecorderError
 from haloscope.predict.bench import Algorithm
 from haloscope.predict.tune import Candidate, Point, verify, write_rules
 from support.emulated_tuning import (

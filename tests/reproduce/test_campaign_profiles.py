@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from haloscope import explain
-from haloscope.base.errors import ProfileError
+from haloscope import ProfileError, explain
 from haloscope.reproduce.campaign import Campaign, open_bundle, write_report
 from support.campaigns import RING
 from support.command import run_command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import WORKSPACE
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import OutputError, UsageError
+from haloscope import OutputError, UsageError
 from haloscope.reproduce.campaign import Campaign, CampaignEvent, list_results, run_campaign
 from support.campaigns import BASE, Written, events
 from support.command import run_command

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.reproduce.campaign import Campaign
 from support.campaigns import BASE, Written
 

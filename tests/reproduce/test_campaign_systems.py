@@ -10,10 +10,9 @@ from typing import Any
 import caliperreader
 import pytest
 
-from haloscope import explain
+from haloscope import ComponentError, LaunchError, explain
 from haloscope.base import paths
 from haloscope.base.building import applications, hypre_options
-from haloscope.base.errors import ComponentError, LaunchError
 from haloscope.hide import build_fem
 from haloscope.reproduce.campaign import Campaign, run_campaign
 from support.campaigns import BASE, RING, Written

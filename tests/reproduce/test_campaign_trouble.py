@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import LaunchError, OutputError
+from haloscope import LaunchError, OutputError
 from haloscope.reproduce.campaign import Campaign, CampaignEvent, run_campaign
 from support.campaigns import BASE, Written, events
 from support.limits import HANG

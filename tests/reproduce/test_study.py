@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from haloscope import OutputError, UsageError
 from haloscope.base import paths
-from haloscope.base.errors import OutputError, UsageError
 from haloscope.cli import haloscope as command
 from haloscope.markov.figures import Figure, array, axis
 from haloscope.reproduce.study import Study, read_study, run_study, studies, write_figures, write_study_page

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope.base.errors import ComponentError
+from haloscope import ComponentError
 from haloscope.reproduce.study import Study, read_study, run_study, studies
 from support.missing import missing
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haloscope.base.errors import ComponentError
+from haloscope import ComponentError
 from haloscope.hide import build_fem
 from haloscope.reproduce.study import studies
 from haloscope.reproduce.study.reproduced import find_name_error, read_reproduced

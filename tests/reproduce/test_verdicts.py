@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from haloscope import OutputError, UsageError
 from haloscope.base import paths
-from haloscope.base.errors import OutputError, UsageError
 from haloscope.cli import haloscope as command
 from haloscope.reproduce.study import (
     Reproduced,

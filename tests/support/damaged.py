@@ -7,8 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies
 
-from haloscope import explain
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError, explain
 
 
 def damaged(text: str) -> strategies.SearchStrategy[bytes]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from haloscope.base.errors import HaloscopeError
+from haloscope import HaloscopeError
 from haloscope.cli import haloscope as command
 
 _WORKS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import OutputError
+from haloscope import OutputError
 from haloscope.explain.export import TracedProfile
 from support.traces import halo_trace
 

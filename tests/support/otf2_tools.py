@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from haloscope.base.errors import ComponentError
+from haloscope import ComponentError
 from haloscope.explain.export import EXPORTS, TracedProfile
 from support import read_otf2
 from support.missing import missing

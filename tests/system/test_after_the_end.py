@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import OutputError
+from haloscope import OutputError
 from haloscope.base.preloading import Outcome
 from support.mpi import Mpi
 from support.programs import Compiler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import OutputError
+from haloscope import OutputError
 from haloscope.base.files import write_whole
 from support.command import run_command
 from support.mpi import CHECKOUT

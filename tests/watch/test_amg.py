@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from haloscope import ComponentError
 from haloscope.base.building import build_application, hypre_options
-from haloscope.base.errors import ComponentError
 from haloscope.explain import ensembles, open_all
 from support.applications import Application
 from support.missing import impossible, missing

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from haloscope.base.errors import UsageError
+from haloscope import UsageError
 from haloscope.base.objects import Abi
 from haloscope.watch import Recording, env, run
 from support.mpi import Mpi

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import haloscope
+from haloscope import ComponentError
 from haloscope.base import toolchain
-from haloscope.base.errors import ComponentError
 from support.missing import impossible, missing
 from support.mpi import Mpi
 from support.programs import Compiler

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import haloscope
-from haloscope import env, run
-from haloscope.base.errors import LaunchError, OutputError
+from haloscope import LaunchError, OutputError, env, run
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler

@@ -109,7 +109,7 @@ def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
 
 
 def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
-    from haloscope.base.errors import OutputError
+    from haloscope import OutputError
     from haloscope.base.files import write_whole
 
     victim = tmp_path / "victim"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 import haloscope
-from haloscope.base.errors import OutputError
+from haloscope import OutputError
 from haloscope.watch import RunningProgram, exposition, write_exposition
 from support.mpi import CHECKOUT
 

@@ -25,8 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from haloscope import explain
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope import ProfileError, UsageError, explain
 from haloscope.predict.simulate import ProfileWork
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
