@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,6 @@ Trace = dict[str, Any]
 Cell = tuple[float | str | None, str]  # the sort key, and the text
 
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
-# The figure of a paper that a figure is like: for readers of the paper, not of the page of a run.
-_SOURCE_IN_PAPER = re.compile(r" ?Paper: .*$")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -40,18 +36,19 @@ class TimeUnit:
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot: `caption` explains it in one line, and names the paper's figure."""
+    """One plot: `caption` explains it in one line, `paper` is the figure of a paper that it is like."""
 
     caption: str
     traces: Sequence[Trace]
     layout: Mapping[str, Any]
     title: str = ""
+    paper: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, in_study: bool = False) -> dict[str, Any]:
         """Return the figure for the page's script."""
         return {
             "title": self.title,
-            "caption": self.caption,
+            "caption": _add_source(self.caption, self.paper if in_study else ""),
             "traces": list(self.traces),
             "layout": dict(self.layout),
         }
@@ -59,28 +56,36 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells; `columns` are (title, explanation)."""
+    """Rows of cells; `columns` are (title, explanation), `paper` is the table of a paper that it is like."""
 
     caption: str
     columns: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[Cell]]
+    paper: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, in_study: bool = False) -> dict[str, Any]:
         """Return what the page shows."""
-        return {"caption": self.caption, "columns": self.columns, "rows": self.rows}
+        caption = _add_source(self.caption, self.paper if in_study else "")
+        return {"caption": caption, "columns": self.columns, "rows": self.rows}
+
+
+def _add_source(caption: str, paper: str) -> str:
+    return f"{caption} Paper: {paper}.".lstrip() if paper else caption
 
 
 # Title, explanation, the value's name in a row, and its text; without a text, the value is a cell.
 Column = tuple[str, str, str, Callable[..., str] | None]
 
 
-def fill_table(caption: str, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> Table:
+def fill_table(
+    caption: str, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], paper: str = ""
+) -> Table:
     """Return a table of these rows."""
     cells = [
         [row[name] if text is None else (row[name], text(row[name])) for _, _, name, text in columns]
         for row in rows
     ]
-    return Table(caption, [(title, meaning) for title, meaning, _, _ in columns], cells)
+    return Table(caption, [(title, meaning) for title, meaning, _, _ in columns], cells, paper)
 
 
 @dataclass(frozen=True)
@@ -98,19 +103,13 @@ class Section:
 
     def as_json(self, in_study: bool = False) -> dict[str, Any]:
         """Return what the page shows. Captions name figures of the paper only in its study."""
-        parts = {
-            "figures": [figure.as_json() for figure in self.figures],
-            "tables": [table.as_json() for table in self.tables],
-        }
-        if not in_study:
-            for part in chain(*parts.values()):
-                part["caption"] = _SOURCE_IN_PAPER.sub("", part["caption"])
         return {
             "name": self.name,
             "title": self.title,
             "columns": self.columns,
             "text": list(self.text),
-            **parts,
+            "figures": [figure.as_json(in_study) for figure in self.figures],
+            "tables": [table.as_json(in_study) for table in self.tables],
             "pictures": list(self.pictures),
             "code": "\n".join(self.code),
         }

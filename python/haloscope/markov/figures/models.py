@@ -61,9 +61,9 @@ def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Fig
     chooser = "the elbow" if criterion == "elbow" else criterion.upper()
     caption = (
         f"Lower is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. If a curve"
-        " falls to its end, the family does not fit. Paper: section 2.2."
+        " falls to its end, the family does not fit."
     )
-    return Figure(caption, traces, layout, title)
+    return Figure(caption, traces, layout, title, "section 2.2")
 
 
 def goodness_figures(found: Goodness, name: str, unit: TimeUnit) -> list[Figure]:
@@ -205,10 +205,10 @@ def _figure(machine: WholeMachine, title: str) -> Figure:
     note = f" Each cell is {small.description}." if small.description else ""
     caption = (
         "Top: the probability that the machine is in a slow state, which all ranks share. Below:"
-        f" the regimes of the fitted ranks, given this state.{note} Paper: Figure 1, bottom."
+        f" the regimes of the fitted ranks, given this state.{note}"
     )
     traces = [regime_map(small, regimes), *_slow_states(machine, small)]
-    return Figure(caption, traces, layout | {"height": 400, "showlegend": True}, title)
+    return Figure(caption, traces, layout | {"height": 400, "showlegend": True}, title, "Figure 1, bottom")
 
 
 def _slow_states(machine: WholeMachine, small: Cells) -> list[Trace]:

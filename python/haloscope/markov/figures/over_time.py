@@ -54,17 +54,18 @@ def heat_maps(
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
-                f"Time, {means}. Warm colours: slow.{note} Paper: Figure 1, top.",
+                f"Time, {means}. Warm colours: slow.{note}",
                 [_times(small)],
                 axes,
                 f"{title}times",
+                "Figure 1, top",
             ),
             Figure(
-                f"Regime, {commonest}. Columns: all ranks were slow; rows: one rank was.{note}"
-                " Paper: Figure 1, bottom.",
+                f"Regime, {commonest}. Columns: all ranks were slow; rows: one rank was.{note}",
                 [regime_map(small, view.regimes)],
                 axes,
                 f"{title}regimes",
+                "Figure 1, bottom",
             ),
         ]
     return Section("heat", "Slow ranks over time", figures, columns=2)
@@ -153,7 +154,7 @@ def median_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section | None:
     if not drawn:
         return None
     caption = "Each dot is an instance on the median rank of the fitted ranks"
-    figure = _draw_scatter(drawn, unit, caption, "Paper: Figure 6.")
+    figure = _draw_scatter(drawn, unit, caption, "Figure 6")
     return Section("median-rank", "One rank over the instances", [figure])
 
 
@@ -165,7 +166,7 @@ def slowest_ranks(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
         caption = "Each dot is the time of the slowest rank of an instance, T^max"
         title = "The slowest rank over the instances"
     drawn = [(view.name if len(views) > 1 else "", view.slowest, 0) for view in views]
-    figure = _draw_scatter(drawn, unit, caption, "Paper: Figure 12.")
+    figure = _draw_scatter(drawn, unit, caption, "Figure 12")
     return Section("slowest", title, [figure])
 
 
@@ -192,7 +193,7 @@ def _draw_scatter(
     )
     thinned = f", one of {step} shown" if step > 1 else ""
     kinds = f"coloured by its regime, of {regimes}"
-    return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
+    return Figure(f"{caption}{thinned}, {kinds}.", traces, layout, paper=paper)
 
 
 def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: TimeUnit) -> dict[str, list[float]]:

@@ -26,7 +26,7 @@ _share = partial(percent_text, whole=1)
 _RUN: Column = ("run", "The file or method", "file", _text)
 
 
-def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
+def regime_tables(frame: pl.DataFrame, several: bool, caption: str, paper: str = "") -> Table:
     """Return Table 1, a row per run and regime, from the frame that the command prints."""
     columns: list[Column] = [
         *([_RUN] if several else []),
@@ -44,7 +44,7 @@ def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
         low, high = row["mean_low"], row["mean_high"]
         interval = (low, UNKNOWN if low is None else f"{time_text(low)} – {time_text(high)}")
         rows.append(row | {"interval": interval})
-    return fill_table(caption, columns, rows)
+    return fill_table(caption, columns, rows, paper)
 
 
 def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) -> Table:
@@ -86,7 +86,7 @@ def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
         *((name.upper(), "Less is better", name, _number(".6g")) for name in ("aic", "bic", "icl")),
     ]
     shown = [{**row, "ended": "yes" if row["converged"] else "no"} for row in rows]
-    return fill_table("Paper: Algorithm 1.", columns, shown)
+    return fill_table("", columns, shown, "Algorithm 1")
 
 
 def test_table(frame: pl.DataFrame) -> Table:
@@ -111,8 +111,8 @@ def test_table(frame: pl.DataFrame) -> Table:
         row | {"times": "all" if row["regime"] is None else f"regime {row['regime']}"}
         for row in frame.to_dicts()
     ]
-    caption = "Kolmogorov-Smirnov tests: a small p means different distributions. Paper: section 4.2."
-    return fill_table(caption, columns, rows)
+    caption = "Kolmogorov-Smirnov tests: a small p means different distributions."
+    return fill_table(caption, columns, rows, "section 4.2")
 
 
 def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:

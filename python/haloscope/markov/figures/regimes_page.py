@@ -147,7 +147,7 @@ def _answer(analyses: Sequence[RegimeAnalysis]) -> Section:
 def _tables(analyses: Sequence[RegimeAnalysis], results: Results) -> Section:
     several = len(analyses) > 1
     what = "the series" if results.slowest is None else "all ranks"
-    tables = [regime_tables(results.frame, several, f"Times of {what} by regime. Paper: Table 1.")]
+    tables = [regime_tables(results.frame, several, f"Times of {what} by regime.", "Table 1")]
     if results.slowest is not None:
         caption = "Times of the slowest rank of each instance, T^max, by its own regimes."
         tables.append(regime_tables(results.slowest, several, caption))

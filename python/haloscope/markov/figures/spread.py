@@ -58,7 +58,7 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
         Section(
             "cdfs",
             "Distributions of the ranks' times",
-            [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")],
+            [_grid(whole, len(several), unit, drawn, "Figure 9")],
             text=notes,
         )
     ]
@@ -68,13 +68,13 @@ def functional_boxes(views: Sequence[RunTimings], unit: TimeUnit) -> list[Sectio
         part, _ = _boxplots(several, state, unit)
         by_regime += part
     if regimes > 1 and by_regime:
-        caption = f"{drawn} Within each regime. Paper: Figure 10."
-        figure = _grid(by_regime, len(several) if len(several) > 1 else regimes, unit, caption)
+        caption = f"{drawn} Within each regime."
+        figure = _grid(by_regime, len(several) if len(several) > 1 else regimes, unit, caption, "Figure 10")
         sections.append(Section("regime-cdfs", "The same within each regime", [figure]))
     return sections
 
 
-def _grid(drawn: Sequence[Panel], columns: int, unit: TimeUnit, caption: str) -> Figure:
+def _grid(drawn: Sequence[Panel], columns: int, unit: TimeUnit, caption: str, paper: str) -> Figure:
     traces, layout = panels(
         drawn,
         axis(f"time, {unit.name}", type="log"),
@@ -83,7 +83,7 @@ def _grid(drawn: Sequence[Panel], columns: int, unit: TimeUnit, caption: str) ->
         260,
         showlegend=False,
     )
-    return Figure(caption, traces, layout)
+    return Figure(caption, traces, layout, paper=paper)
 
 
 def _boxplots(
@@ -165,7 +165,7 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
         return None
     caption = (
         "Square root of the density of the ranks' median times, which shows small modes:"
-        " several modes indicate several regimes. Paper: Figure 2."
+        " several modes indicate several regimes."
     )
     layout = {
         "height": 340,
@@ -173,7 +173,9 @@ def median_densities(views: Sequence[RunTimings], unit: TimeUnit) -> Section | N
         "xaxis": axis(f"median time of a rank, {unit.name}"),
         "yaxis": axis(f"√density, 1/√{unit.name}", rangemode="tozero"),
     }
-    return Section("medians", "Differences between ranks", [Figure(caption, traces, layout)])
+    return Section(
+        "medians", "Differences between ranks", [Figure(caption, traces, layout, paper="Figure 2")]
+    )
 
 
 def sums(views: Sequence[RunTimings]) -> Section:
@@ -213,7 +215,7 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
         layout["yaxis2"] = axis(
             "difference, %", overlaying="y", side="right", showgrid=False, zeroline=True, tickmode="auto"
         )
-    return Figure(f"{caption}{against}. Paper: {paper}.", traces, layout)
+    return Figure(f"{caption}{against}.", traces, layout, paper=paper)
 
 
 def _spread(size: int) -> Integers:
@@ -252,9 +254,11 @@ def boxes(views: Sequence[RunTimings], unit: TimeUnit) -> Section:
     what = "the series" if all(view.is_reduced for view in views) else "T^max"
     caption = (
         f"Times of {what} by regime. Box: quartiles. Whiskers: to the last time within 1.5 box"
-        " lengths. Dots: times beyond. Paper: Figure 11, right."
+        " lengths. Dots: times beyond."
     )
-    return Section("boxes", "Times in each regime", [Figure(caption, traces, layout)])
+    return Section(
+        "boxes", "Times in each regime", [Figure(caption, traces, layout, paper="Figure 11, right")]
+    )
 
 
 def _dots(table: pl.DataFrame, unit: TimeUnit) -> list[list[float]]:
@@ -299,14 +303,14 @@ def values(views: Sequence[RunTimings], names: Sequence[str], unit: TimeUnit) ->
     most = _MOST_DOTS // len(views)
     points = [_sample(view, names, METHODS[i % 7], most) for i, view in enumerate(views)]
     regimes = max(view.regimes for view in views)
-    figures = [_draw_scatter(points, names, None, unit, "Paper: Figure 7.")]
+    figures = [_draw_scatter(points, names, None, unit)]
     for regime in range(regimes if regimes > 1 else 0):
         part = [sample.select_regime(regime) for sample in points]
         shares = ", ".join(
             f"{sample.name} {100 * len(sample.x) / len(every.x):.0f} %"
             for sample, every in zip(part, points, strict=True)
         )
-        figure = _draw_scatter(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
+        figure = _draw_scatter(part, names, regime, unit, f" In it: {shares}.")
         figures.append(figure)
     title = f"{printable(names[0])} and {printable(names[1])}"
     return Section("values", title, figures, columns=2)
@@ -329,7 +333,7 @@ def _sample(view: RunTimings, names: Sequence[str], colour: str, most: int) -> _
 
 
 def _draw_scatter(
-    points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, paper: str
+    points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: TimeUnit, note: str = ""
 ) -> Figure:
     spans = [_span(unit.convert(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]
     traces: list[Trace] = []
@@ -358,10 +362,10 @@ def _draw_scatter(
     }
     caption = (
         f"Each dot is an instance{'' if regime is None else f' of regime {regime + 1}'} (a random"
-        f" sample, up to the 99 % quantiles); at the edges the square root of the density. {paper}"
+        f" sample, up to the 99 % quantiles); at the edges the square root of the density.{note}"
     )
-    title = "all regimes" if regime is None else f"regime {regime + 1}"
-    return Figure(caption, traces, layout, title)
+    title, paper = ("all regimes", "Figure 7") if regime is None else (f"regime {regime + 1}", "Figure 8")
+    return Figure(caption, traces, layout, title, paper)
 
 
 def _span(values: Floats) -> list[float]:
