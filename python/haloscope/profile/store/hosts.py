@@ -32,16 +32,15 @@ class Hosts:
         """Return an index into `names` for each rank, −1 where unknown; same shape."""
         if not len(self.ranks):
             return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
-        index = self._places(ranks)
-        return np.where(self.ranks[index] == ranks, self._codes[index], _UNKNOWN)
-
-    def _places(self, ranks: Integers) -> Integers:
-        """Return the index of each rank in `ranks`, if it is there."""
         last = len(self.ranks) - 1
         # Nearly always no rank is missing; then no search is needed.
         if self.ranks[0] == 0 and self.ranks[last] == last:
-            return np.clip(ranks, 0, last)
-        return np.minimum(np.searchsorted(self.ranks, ranks), last)
+            found = self._codes.take(ranks, mode="clip")
+            if len(ranks) and (ranks.min() < 0 or ranks.max() > last):
+                found[(ranks < 0) | (ranks > last)] = _UNKNOWN
+            return found
+        index = np.minimum(np.searchsorted(self.ranks, ranks), last)
+        return np.where(self.ranks[index] == ranks, self._codes[index], _UNKNOWN)
 
     def find_names(self, ranks: pl.Series) -> pl.Series:
         """Return the host's name for each rank, null if unknown."""
@@ -52,5 +51,7 @@ class Hosts:
     def compare_nodes(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
         """Return whether both are on one node: true, false, or null where one is unknown."""
         ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
-        unknown = (ours < 0) | (theirs < 0)
-        return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)
+        same = pl.Series("same_node", ours == theirs)
+        if not len(ours) or min(ours.min(), theirs.min()) >= 0:
+            return same
+        return same.set(pl.Series((ours < 0) | (theirs < 0)), None)
