@@ -111,6 +111,12 @@ def measured(ranks: int) -> MachineMeasurements:
     return MachineMeasurements(collectives=pl.DataFrame({**known, "time": [2e-3], "best_time": [1e-6]}))
 
 
+def shorten(written: Draft, factor: float) -> None:
+    for table, columns in written.tables.items():
+        times = {name: [factor * value for value in columns[name]] for name in columns if "time" in name}
+        written.tables[table] = {**columns, **times}
+
+
 def require_bounds(found: list[Finding]) -> None:
     assert sum(finding.gain for finding in found) <= RUN * (1 + 1e-9)
     for finding in found:
@@ -127,3 +133,17 @@ def require_bounds(found: list[Finding]) -> None:
 def test_no_gain_exceeds_the_run(written: Draft, tmp_path_factory: pytest.TempPathFactory) -> None:
     path: Path = written.write(tmp_path_factory.mktemp("any") / "run.halo")
     require_bounds(haloscope.findings(path, measured(int(written.info["ranks"]))))
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(written=runs())
+def test_no_gain_of_a_short_run_is_below_a_detour(
+    written: Draft, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shorten(written, 0.02)  # 200 ms, of which the system may take 20 ms from a rank
+    path: Path = written.write(tmp_path_factory.mktemp("short") / "run.halo")
+    gains = [finding.gain for finding in haloscope.findings(path, measured(int(written.info["ranks"])))]
+    assert all(gain == 0 or gain >= 0.02 for gain in gains)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from haloscope.base.arrays import Floats
 from haloscope.explain.findings.absence import find_absent_ranks
+from haloscope.explain.findings.alike import estimate_detour
 from haloscope.explain.findings.calling import (
     find_polling,
     find_repeated_communicators,
@@ -192,7 +193,9 @@ def _find_problems(
     if not ground.is_sound:
         return []
     ground.again = [_read_repetition(ground, path) for path in repeats]
+    least = estimate_detour(ground)  # of a short run, less may be chance
     found = [finding for rule in RULES for finding in rule.find(ground) if finding.is_finite]
+    found = [finding for finding in found if not 0 < finding.gain < least]
     return sorted(found, key=lambda finding: finding.gain, reverse=True)
 
 
