@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from haloscope.base.core_yaml import CoreLoader
 from haloscope.base.errors import UsageError
 from haloscope.base.schema import MAGIC
 from haloscope.profile.importing import kind_of_foreign
@@ -66,6 +65,7 @@ def _find_yaml_kind(file_path: Path) -> Kind | None:
     # `show` asks for the kind of each file, and most are no YAML.
     import yaml
 
+    from haloscope.base.core_yaml import CoreLoader
     from haloscope.predict.described_files import MOST_BYTES
 
     with file_path.open("rb") as file:
