@@ -219,3 +219,14 @@ def test_a_shell_completes_verbs_and_options(command: Command, monkeypatch: pyte
 
     assert set(completed("haloscope re")) == {"recover", "report", "regimes"}
     assert "--callsites" in completed("haloscope run --")
+
+
+@pytest.mark.parametrize("arguments", [("env",), ("run", "--", "true")], ids=lambda words: words[0])
+def test_a_directory_that_was_removed_is_named(
+    haloscope: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    removed = tmp_path / "removed"
+    removed.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    done = run_program(["sh", "-c", script, "sh", str(removed), str(haloscope), *arguments], status=1)
+    assert_one_line(done, 1, "current directory", "change to a different one")

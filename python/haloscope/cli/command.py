@@ -125,6 +125,8 @@ def _system(error: OSError | ModuleNotFoundError) -> str:
         if text is None:
             raise error
         return text
+    if isinstance(error, FileNotFoundError) and not error.filename:
+        return "the current directory was removed; change to a different one"
     name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return f"{name}{error.strerror or error}"
 
