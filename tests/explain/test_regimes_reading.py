@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,42 @@ def test_files_without_times_are_one_line(tmp_path: Path, name: str) -> None:
         read_timings(path)
     assert "\n" not in str(told.value)
     assert name.split(".", maxsplit=1)[0] in str(told.value)
+
+
+def unpacking_much(path: Path) -> None:
+    """Write a file whose format is named by its suffix, of 100 KiB at most that unpacks to over 80 MiB."""
+    ones = np.ones(10_500_000)
+    if path.suffix == ".npz":
+        np.savez_compressed(path, duration=ones.astype(np.int8), rank=ones[:10_000_000])
+    elif path.suffix == ".npy":  # its shape is all that it has
+        np.save(path, np.empty((1 << 50, 0)))
+    elif path.suffix == ".parquet":
+        pl.DataFrame({"duration": ones}).write_parquet(path)
+    elif path.stem == "wide":
+        path.write_bytes(b"," * (1 << 17) + b"\n1\n")
+    elif path.stem == "unequal":
+        lines = [f"{rank},{at}" for rank, at in [(0, k) for k in range(3000)] + [(k, 0) for k in range(1, 3000)]]
+        path.write_text("rank,instance,duration,more\n" + "".join(f"{line},1,2\n" for line in lines))
+    else:
+        path.write_bytes(gzip.compress(b"duration\n" + b"0\n" * 1000).replace(b"\0", b"\1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("large.npz", "too much for a file of its size"),
+        ("empty.npy", "has no durations"),
+        ("large.parquet", "cannot be read: "),
+        ("wide.csv", "has over 131072 columns"),
+        ("unequal.csv", "too unequal in number for a matrix"),
+        ("packed.csv", "is neither a profile nor"),
+    ],
+)
+def test_small_files_do_not_take_much_memory(tmp_path: Path, name: str, words: str) -> None:
+    unpacking_much(tmp_path / name)
+    with pytest.raises(ProfileError, match=words) as told:
+        read_timings(tmp_path / name)
+    assert "\n" not in str(told.value)
 
 
 def test_missing_files_are_reported(tmp_path: Path) -> None:

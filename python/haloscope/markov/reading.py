@@ -13,12 +13,23 @@ from numpy.typing import NDArray
 from haloscope.base.arrays import Floats, Indices
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.schema import MAGIC
+from haloscope.base.units import bytes_text
+from haloscope.markov.parquet import read_bounded_parquet
 from haloscope.markov.profile_series import timings_of
 from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
 from haloscope.profile.importing import kind_of_foreign
+from haloscope.profile.store import most_memory
 
-_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
+_MOST_COLUMNS = 1 << 17  # of a CSV file; Polars takes 1.4 KiB for each
+# Polars unpacks CSV files that begin so, to any size.
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
+
+
+def _check_size(path: Path, numbers: int) -> None:
+    """Raise `ProfileError` if so many numbers take more memory than a file of this size may."""
+    if 8 * numbers > most_memory(path.stat().st_size):
+        raise ProfileError(f"{path}: would take {bytes_text(8 * numbers)}, too much for a file of its size")
 
 
 def read_arrays(path: Path, region: str | None) -> Timings:
@@ -27,6 +38,7 @@ def read_arrays(path: Path, region: str | None) -> Timings:
         loaded = np.load(stream, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return make_timings(path, region, {"duration": loaded})
+        _check_size(path, sum(member.file_size for member in loaded.zip.infolist()) // 8)
         arrays = {name: loaded[name] for name in loaded.files}
     if len(arrays) == 1:
         arrays = {"duration": next(iter(arrays.values()))}
@@ -39,6 +51,7 @@ def read_arrays(path: Path, region: str | None) -> Timings:
 
 def make_timings(path: Path, region: str | None, arrays: dict[str, NDArray[np.generic]]) -> Timings:
     """Return the matrix `duration`, with `rank` and `host` of its rows and others of its shape."""
+    _check_size(path, sum(array.size for array in arrays.values()))
     durations = _numbers(path, "duration", arrays["duration"])
     if durations.ndim == 1 or (durations.ndim == 2 and durations.shape[1] == 1):
         arrays = {
@@ -48,6 +61,8 @@ def make_timings(path: Path, region: str | None, arrays: dict[str, NDArray[np.ge
         durations = durations.reshape(1, -1)
     if durations.ndim != 2:
         raise ProfileError(f"{path}: is no matrix of ranks × instances: it has {durations.ndim} dimensions")
+    if not durations.size:
+        raise ProfileError(f"{path}: has no durations")
     ranks = _read_per_rank(path, arrays, "rank", len(durations))
     hosts = _read_per_rank(path, arrays, "host", len(durations))
     others = {
@@ -76,7 +91,7 @@ def _read_per_rank(
 
 def read_parquet(path: Path, region: str | None) -> Timings:
     """Read Parquet as `read_csv` reads CSV."""
-    return _read_frame(path, region, pl.read_parquet(path))
+    return _read_frame(path, region, read_bounded_parquet(path, most_memory(path.stat().st_size)))
 
 
 def read_csv(path: Path, region: str | None) -> Timings:
@@ -84,6 +99,8 @@ def read_csv(path: Path, region: str | None) -> Timings:
     with path.open("rb") as stream:
         first = stream.readline(1 << 24).decode("utf-8-sig", "replace").strip()
     separator = next((mark for mark in ",;\t" if mark in first), ",")
+    if first.count(separator) >= _MOST_COLUMNS:
+        raise ProfileError(f"{path}: has over {_MOST_COLUMNS} columns; write rows of rank, instance, duration")
     header = not all(_is_number(cell) for cell in first.split(separator))
     frame = pl.read_csv(
         path,
@@ -106,6 +123,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
+    _check_size(path, frame.height * frame.width)
     if "duration" in frame.columns:
         return _read_rows(path, region, frame)
     text = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
@@ -123,13 +141,14 @@ def _read_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
     # Numbers of instances may have gaps, as long as they are the same for all ranks.
     columns = np.unique(frame["instance"].to_numpy(), return_inverse=True)[1]
     shape = (len(ranks), int(columns.max(initial=-1)) + 1)
-    if shape[0] * shape[1] > max(_MOST_EMPTINESS * len(frame), _ALWAYS_FINE):
+    keys = ("region", "rank", "instance", "host")
+    numbers = [column for column in frame.drop(keys, strict=False) if column.dtype.is_numeric()]
+    if 8 * shape[0] * shape[1] * len(numbers) > most_memory(path.stat().st_size):
         raise ProfileError(f"{path}: the ranks' instances are too unequal in number for a matrix")
     matrices = {}
-    for column in frame.drop("region", "rank", "instance", "host", strict=False):
-        if column.dtype.is_numeric():
-            matrices[column.name] = np.full(shape, np.nan)
-            matrices[column.name][rows, columns] = column.cast(pl.Float64).to_numpy()
+    for column in numbers:
+        matrices[column.name] = np.full(shape, np.nan)
+        matrices[column.name][rows, columns] = column.cast(pl.Float64).to_numpy()
     durations = matrices.pop("duration")
     hosts = _hosts(frame, rows, len(ranks))
     return check_timings(path.stem, region, durations, ranks.astype(np.int64), hosts, matrices)
@@ -204,7 +223,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
         profile.verify()  # other tables are read later, when they are asked for
         return timings_of(profile, region)
     kind = next((kind for start, kind in _KINDS.items() if begin.startswith(start)), read_csv)
-    if kind is read_csv and b"\0" in begin:
+    if kind is read_csv and (b"\0" in begin or begin.startswith(_COMPRESSED)):
         raise ProfileError(f"{path}: is neither a profile nor .npy, .npz, CSV or Parquet")
     try:
         return kind(path, region)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from haloscope.profile.store.columns import reductions as reductions
     from haloscope.profile.store.columns import replace_empty_text as replace_empty_text
     from haloscope.profile.store.columns import type_columns as type_columns
+    from haloscope.profile.store.directory import most_memory as most_memory
     from haloscope.profile.store.format import ProfileFile as ProfileFile
     from haloscope.profile.store.head import read_info as read_info
     from haloscope.profile.store.hosts import Hosts as Hosts

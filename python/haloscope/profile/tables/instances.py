@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from haloscope.base.arrays import Bytes, Flags, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.profile.kernels import native_library
+from haloscope.profile.store.directory import most_memory
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.profile_data import ProfileData
 
@@ -23,8 +24,6 @@ LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
 # `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
 STRETCH = np.dtype([("begin", np.int64), ("count", np.int64), ("tick", np.float64)])
 QUANTITIES = ("start", "duration", "wait")
-# If one rank has many instances and all others few, the matrix would be nearly empty.
-_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
 
 
 def unpack(planes: Bytes, stretches: NDArray[np.void], end: int, into: Floats) -> int:
@@ -183,7 +182,8 @@ class Instances:
         self.counts = np.zeros(len(self.ranks), dtype=np.int64)
         np.add.at(self.counts, rows, series.counts)
         self._series, self._rows = series, rows
-        if self.counts.max() * len(self.ranks) > max(_MOST_EMPTINESS * len(series), _ALWAYS_FINE):
+        # If one rank has many instances and all others few, the matrix would be nearly empty.
+        if 8 * self.counts.max() * len(self.ranks) > most_memory(profile.path.stat().st_size):
             raise UsageError(
                 f"the ranks' instances of {region!r} are too unequal in number for a matrix;"
                 " use the table series"
