@@ -1,4 +1,4 @@
-"""Damaged profiles: reading ends with an error message or a profile, soon and in little memory.
+"""Damaged files of all formats: reading ends with an error message or a value, soon and in little memory.
 
 A fixed set in each run, random ones in long runs. `HALOSCOPE_FUZZ=1000000 make test-long` reads a million.
 """
@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-DAMAGE = Path(__file__).with_name("programs") / "damage_profiles.py"
-FEW, MANY = 300, int(os.environ.get("HALOSCOPE_FUZZ", "20000"))
+PROGRAMS = Path(__file__).with_name("programs")
+DAMAGE, OTHERS = PROGRAMS / "damage_profiles.py", PROGRAMS / "damage_texts.py"
+FEW, MANY = {DAMAGE: 300, OTHERS: 100}, int(os.environ.get("HALOSCOPE_FUZZ", "20000"))
 
 
 def run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
@@ -38,9 +39,10 @@ def run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "is_random", [False, pytest.param(True, marks=pytest.mark.long)], ids=["set", "random"]
 )
-def test_damaged_profiles_are_refused_or_read(tmp_path: Path, is_random: bool) -> None:
-    count, seed = (MANY, random.randrange(1 << 32)) if is_random else (FEW, 0)
-    done = run([DAMAGE, str(count), str(seed), tmp_path])
+@pytest.mark.parametrize("program", [DAMAGE, OTHERS], ids=["profiles", "others"])
+def test_damaged_files_are_refused_or_read(tmp_path: Path, is_random: bool, program: Path) -> None:
+    count, seed = (MANY, random.randrange(1 << 32)) if is_random else (FEW[program], 0)
+    done = run([program, str(count), str(seed), tmp_path])
     assert done.returncode == 0, done.stdout
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["files"] == outcome["read"] + outcome["refused"] == count

@@ -175,6 +175,19 @@ def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
         explain.open(place)
 
 
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_deep_nesting_takes_bounded_memory(tmp_path: Path, is_loop: bool) -> None:
+    """Each region is in the previous one, and has a record: their ways to the root are 4 million nodes."""
+    lines = [
+        f"__rec=node,id={1000 + k},attr=42,data=a,parent={999 + k if k else 43}\n" for k in range(10_000)
+    ]
+    lines += [f"__rec=ctx,ref={1000 + k},attr=86,data=1\n" for k in range(3000)]
+    path = tmp_path / "deep.cali"
+    path.write_text(SPOT + "".join(lines) + "__rec=node,id=43,attr=42,data=a,parent=1000\n" * is_loop)
+    with pytest.raises(ProfileError, match="nested too deeply for a file of its size"):
+        explain.open(path)
+
+
 def test_verbs_read_a_file_or_state_why_not(tmp_path: Path) -> None:
     place = tmp_path / "run.cali"
     place.write_text(SPOT)

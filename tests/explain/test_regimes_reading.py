@@ -202,7 +202,9 @@ def unpacking_much(path: Path) -> None:
     elif path.stem == "wide":
         path.write_bytes(b"," * (1 << 17) + b"\n1\n")
     elif path.stem == "unequal":
-        lines = [f"{rank},{at}" for rank, at in [(0, k) for k in range(3000)] + [(k, 0) for k in range(1, 3000)]]
+        lines = [
+            f"{rank},{at}" for rank, at in [(0, k) for k in range(3000)] + [(k, 0) for k in range(1, 3000)]
+        ]
         path.write_text("rank,instance,duration,more\n" + "".join(f"{line},1,2\n" for line in lines))
     else:
         path.write_bytes(gzip.compress(b"duration\n" + b"0\n" * 1000).replace(b"\0", b"\1"))

@@ -14,7 +14,7 @@ from haloscope.base.arrays import Floats, Indices
 from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, printable
 from haloscope.base.schema import MAGIC
 from haloscope.base.units import bytes_text
-from haloscope.markov.parquet import read_bounded_parquet
+from haloscope.markov.bounded_parquet import read_bounded_parquet
 from haloscope.markov.profile_series import timings_of
 from haloscope.markov.timings import Timings, check_timings
 from haloscope.profile import Profile
@@ -100,7 +100,7 @@ def read_csv(path: Path, region: str | None) -> Timings:
         first = stream.readline(1 << 24).decode("utf-8-sig", "replace").strip()
     separator = next((mark for mark in ",;\t" if mark in first), ",")
     if first.count(separator) >= _MOST_COLUMNS:
-        raise ProfileError(f"{path}: has over {_MOST_COLUMNS} columns; write rows of rank, instance, duration")
+        raise ProfileError(f"{path}: has over {_MOST_COLUMNS} columns; give each duration a row")
     header = not all(_is_number(cell) for cell in first.split(separator))
     frame = pl.read_csv(
         path,

@@ -331,11 +331,11 @@ class Late(BaseException):
     """The time for a file is over."""
 
 
-def _late(number: int, frame: FrameType | None) -> None:
+def end_late(number: int, frame: FrameType | None) -> None:
     raise Late
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     bound = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (bound, resource.RLIM_INFINITY))
@@ -357,8 +357,8 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
     """Read `count` damaged files. Return how many were read and refused; raise any other error."""
     files, path = [Sound(0), Sound(1)], directory / "damaged.halo"
     _warm_up(files, path)
-    _limit_memory()
-    signal.signal(signal.SIGPROF, _late)
+    limit_memory()
+    signal.signal(signal.SIGPROF, end_late)
     outcomes: Counter[str] = Counter()
     damages, weights = list(DAMAGES), list(DAMAGES.values())
     for index in range(count):

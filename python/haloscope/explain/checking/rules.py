@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,12 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from haloscope.base.errors import UsageError
 from haloscope.base.files import write_whole
+from haloscope.base.texts import parse_toml
 from haloscope.explain.comparing import COUNTS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _COMMENT = """\
 # Rules for `haloscope check`. Counts are exact and exclude nested regions, as in `haloscope show
@@ -113,14 +108,14 @@ def read_rules(path: Path) -> CheckRules:
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not text; give the rules last, after the profile") from None
     try:
-        return CheckRules.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: is not TOML: {error}") from None
+        return CheckRules.model_validate(parse_toml(text))
     except ValidationError as error:
         # For a key that may be a number or a table, our own message is the most helpful.
         first = max(error.errors(), key=lambda error: error["type"] == "value_error")
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where or 'rules'}: {first['msg']}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
 
 
 def write_rules(rules: CheckRules, path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from haloscope.base.arrays import Floats
 from haloscope.base.errors import ProfileError
 from haloscope.base.files import write_whole
+from haloscope.base.texts import parse_json
 from haloscope.markov.emissions import family
 from haloscope.markov.emissions.emission import Emission
 from haloscope.profile.kernels import MOST_STATES
@@ -110,8 +111,8 @@ def _parse(data: bytes) -> dict[str, Any]:
         raise _Wrong(f"has {constant} where a number should be")
 
     try:
-        record = json.loads(data, parse_constant=refuse)
-    except (ValueError, RecursionError):
+        record = parse_json(data, parse_constant=refuse)
+    except ValueError:
         raise _Wrong("is no JSON") from None
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise _Wrong(f"is no JSON object with format {_FORMAT}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import MachineError, OutputError
+from haloscope.base.texts import parse_json
 from haloscope.predict.bench.sweep_points import POINT_KEYS, POINT_TIMES, frame
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     records = []
     for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line) if line.strip() else None
+            record = parse_json(line) if line.strip() else None
         except ValueError:
             if number == len(lines):  # incomplete: a complete line ends with a newline
                 break

@@ -15,6 +15,7 @@ import polars as pl
 from haloscope.base.errors import MachineError, printable
 from haloscope.base.files import write_whole
 from haloscope.base.palette import INK, ORANGE, PALE, SHARES
+from haloscope.base.texts import parse_json
 from haloscope.base.units import noun_text, time_text
 from haloscope.markov.figures import Figure, Section, axis, margin
 from haloscope.predict.bench.workload import Workload
@@ -112,7 +113,7 @@ class Gains:
     def read(cls, path: str | Path) -> Gains:
         """Read a file written by `save`. Raises `MachineError` for any other file."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = parse_json(Path(path).read_text(encoding="utf-8"))
             assert content.pop("record") == "gains"
             return cls(**content)
         except OSError as error:

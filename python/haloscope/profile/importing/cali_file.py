@@ -13,7 +13,8 @@ _NAME, _TYPE, _PROPERTIES = 8, 9, 10
 _KNOWN = {_NAME: "cali.attribute.name", _TYPE: "cali.attribute.type", _PROPERTIES: "cali.attribute.prop"}
 _NESTED = 256
 _FIELD = re.compile(r"((?:[^\\,=]|\\.)*)([,=]|$)", re.DOTALL)
-_MOST_ABOVE = 10_000  # nodes, on the way to the root
+# Nodes on the ways of all records to the root: common parts count each time, so a small file may have many.
+_ALWAYS_FINE, _MOST_PER_CHARACTER = 1 << 18, 2
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,11 @@ class _Node:
 
 
 class _Nodes:
-    """The nodes of a file by number."""
+    """The nodes of a file by number. `left` is how many may still be visited."""
 
-    def __init__(self) -> None:
+    def __init__(self, left: int) -> None:
         self.nodes: dict[int, _Node] = {}
-        self._ways: dict[int, list[_Node]] = {}
+        self.left = left
         self._is_nested: dict[int, bool] = {}
 
     def name(self, attribute: int) -> str:
@@ -66,14 +67,18 @@ class _Nodes:
         return node.value
 
     def find_path(self, number: int) -> list[_Node]:
-        """Return the nodes from the outermost one to this one. Raises `KeyError` if one is missing."""
+        """Return the nodes from the outermost one to this one.
+
+        Raises `KeyError` if one is missing, and `DamageError` if there are too many for the file.
+        """
         found: list[_Node] = []
         while number >= 0 and number not in self._types():
             node = self.nodes[number]
             found.append(node)
             number = node.parent
-            if len(found) > _MOST_ABOVE:
-                raise KeyError(number)
+            self.left -= 1
+            if self.left < 0:
+                raise DamageError("its regions are nested too deeply for a file of its size")
         return found[::-1]
 
     @staticmethod
@@ -90,8 +95,11 @@ class _Nodes:
 
 
 def parse_cali(text: str) -> CaliFile:
-    """Return the content of a file, with a count of unreadable lines. Raises `DamageError` if all are."""
-    found, nodes = CaliFile(), _Nodes()
+    """Return the content of a file, with a count of unreadable lines.
+
+    Raises `DamageError` if all are, or if its regions are nested too deeply.
+    """
+    found, nodes = CaliFile(), _Nodes(_ALWAYS_FINE + _MOST_PER_CHARACTER * len(text))
     for line in text.split("\n"):
         if line.startswith("__rec="):
             try:

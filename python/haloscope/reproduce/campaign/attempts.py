@@ -18,6 +18,7 @@ from typing import Any
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import read_end, read_last_line
 from haloscope.base.launcher import complete_command
+from haloscope.base.texts import parse_json
 from haloscope.base.units import duration_text
 from haloscope.reproduce.campaign.expressions import format_value
 from haloscope.reproduce.campaign.points import Point
@@ -143,7 +144,7 @@ def _make_metadata(point: Point, specification: Specification) -> dict[str, str]
 def read_ending(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:
     """Return the end of an attempt, or None if it has written no result."""
     try:
-        result = json.loads((attempt / RESULT).read_text("utf-8"))
+        result = parse_json((attempt / RESULT).read_text("utf-8"))
         status, seconds = int(result["exit_status"]), float(result["seconds"])
     except FileNotFoundError:
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import OutputError, UsageError
+from haloscope.base.texts import parse_json
 
 _NAME = "journal.jsonl"
 _LOCK = "lock"
@@ -22,7 +23,7 @@ def read_events(directory: Path) -> Iterator[dict[str, Any]]:
         with (directory / _NAME).open("rb") as stream:
             for line in stream:
                 try:
-                    event = json.loads(line)
+                    event = parse_json(line)
                 except ValueError:
                     continue
                 if isinstance(event, dict) and {"event", "run"} <= event.keys():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.texts import parse_json
 
 _FILE = "originals.json"
 
@@ -31,7 +32,7 @@ def find_originals(directory: Path = Path()) -> dict[str, Path]:
     """
     file = directory / _FILE
     try:
-        read = json.loads(file.read_text("utf-8"))
+        read = parse_json(file.read_text("utf-8"))
         return {str(name): Path(path) for name, path in read.items()}
     except FileNotFoundError:
         return {}

@@ -14,6 +14,7 @@ from typing import Literal
 
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.files import read_last_line, write_whole
+from haloscope.base.texts import parse_json
 from haloscope.reproduce.study.conditions import Conditions, observe_conditions
 from haloscope.reproduce.study.originals import check_originals, find_originals, write_originals
 from haloscope.reproduce.study.reproduced import find_name_error
@@ -100,7 +101,7 @@ def _read_ended(study: Study, directory: Path) -> dict[str, _Ended]:
     """Return how the finished parts ended, by name."""
     file = directory / _OUTCOMES
     try:
-        read = json.loads(file.read_text("utf-8"))
+        read = parse_json(file.read_text("utf-8"))
         if read["study"] != study.name:
             raise UsageError(
                 f"{directory}: contains results of the study {read['study']}; give another directory with -o"

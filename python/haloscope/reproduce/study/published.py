@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -10,11 +9,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from haloscope.base.errors import UsageError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from haloscope.base.texts import parse_toml
 
 _FILE = "published.toml"
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -117,9 +112,9 @@ def read_toml(file: Path, kind: type[_Model], **more: object) -> _Model:
         UsageError: The file is invalid.
     """
     try:
-        return kind.model_validate(tomllib.loads(file.read_text("utf-8")) | more)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
+        return kind.model_validate(parse_toml(file.read_text("utf-8")) | more)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from None

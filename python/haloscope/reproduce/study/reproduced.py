@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import write_whole
+from haloscope.base.texts import parse_json
 from haloscope.reproduce.study.published import Published
 from haloscope.reproduce.study.study_folder import Part
 
@@ -112,7 +113,7 @@ def read_reproduced(directory: Path, part: str) -> PartResults:
     """
     file = results_file(directory, part)
     try:
-        read = json.loads(file.read_text("utf-8"))
+        read = parse_json(file.read_text("utf-8"))
         results = PartResults(
             tuple(Reproduced(**entry) for entry in read["numbers"]),
             tuple(Tested(**entry) for entry in read["claims"]),

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import write_whole
+from haloscope.base.texts import parse_json
 from haloscope.markov.figures import Figure
 
 
@@ -32,7 +33,7 @@ def read_figures(file: Path) -> list[Figure]:
         OutputError: The file was not written by `write_figures`.
     """
     try:
-        read = json.loads(file.read_text("utf-8"), parse_constant=_reject)
+        read = parse_json(file.read_text("utf-8"), parse_constant=_reject)
         return [
             Figure(
                 str(figure["caption"]), list(figure["traces"]), dict(figure["layout"]), str(figure["title"])

@@ -18,7 +18,8 @@ _CHILD = """
 import resource, sys
 path, made, size, memory, *sys.path = sys.argv[1:]
 import polars
-for limit, most in ((resource.RLIMIT_FSIZE, int(size)), (resource.RLIMIT_DATA, int(memory)), (resource.RLIMIT_CORE, 0)):
+limits = {resource.RLIMIT_FSIZE: int(size), resource.RLIMIT_DATA: int(memory), resource.RLIMIT_CORE: 0}
+for limit, most in limits.items():
     hard = resource.getrlimit(limit)[1]
     resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 try:

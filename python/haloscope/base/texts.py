@@ -1,0 +1,30 @@
+"""JSON and TOML from untrusted files: all that is wrong with them is a `ValueError`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Return what `json.loads` returns. Raises `ValueError` for other text, or for too deep nesting."""
+    try:
+        return json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the values of TOML. Raises `ValueError` for other text, or for too deep nesting."""
+    try:
+        values: dict[str, Any] = tomllib.loads(text)
+        return values
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
