@@ -16,7 +16,13 @@ git commit --quiet --all --message "Version $version"
 "$bin/python" -m venv --clear build/runtime
 build/runtime/bin/python -m pip --disable-pip-version-check --quiet install \
   --require-hashes --only-binary :all: -r requirements/runtime.lock
-"$bin/cyclonedx-py" environment build/runtime/bin/python --pyproject pyproject.toml --output-reproducible \
+"$bin/cyclonedx-py" environment build/runtime/bin/python --pyproject pyproject.toml --output-reproducible --validate \
   --output-file build/sbom.cdx.json
 HALOSCOPE_SBOM=$PWD/build/sbom.cdx.json "$bin/python" tools/wheel.py dist
-echo "look at it, and then: git tag v$version"
+cat <<END
+Left to do by a person:
+  HALOSCOPE_SBOM=build/sbom.cdx.json make wheel-aarch64
+  look at $(git log -1 --format=%h), and at the files in dist/
+  git tag v$version && git push origin HEAD v$version
+  upload dist/haloscope-$version* to PyPI (twine upload)
+END
