@@ -30,6 +30,15 @@ def test_every_form_of_receiving_is_delayed(mpi: Mpi, inject: Inject) -> None:
     assert len(done.latencies) == len(done.lines) == 2 * 17
 
 
+def test_every_form_of_sending_is_delayed(mpi: Mpi, inject: Inject) -> None:
+    """To each rank: also to the first one."""
+    done = inject(mpi, 2, "sendings.c", options=["--latency", "constant:20ms", "--no-collectives"])
+    assert len({name for name, *_ in done.lines}) == 14
+    for name, rank, elapsed in done.lines:
+        assert float(elapsed) > 0.0199, (name, rank)
+    assert Counter(done.latencies["rank"]) == {0: 14, 1: 14}
+
+
 def test_collectives_are_delayed_where_data_arrive(mpi: Mpi, inject: Inject) -> None:
     """The record shows that other ranks are not delayed."""
     done = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"])
