@@ -104,6 +104,15 @@ def test_disagreeing_checks_report_no_difference() -> None:
         assert "not significantly faster or slower" in claim.text
 
 
+@pytest.mark.parametrize(("slow", "is_doubt"), [(0.26, False), (0.25, True)])
+def test_a_share_of_one_and_a_half_times_the_other_is_a_doubt(slow: float, is_doubt: bool) -> None:
+    """One fast regime has 50 % of the times, the other 74 % or 75 %."""
+    random = np.random.default_rng(9)
+    fast, _ = said([run(drawn(random), 0.5)], [run(drawn(random, 0, 0.8), slow)])
+    assert any("the fast regimes hold 50 % and 75 %" in doubt for doubt in fast.doubts) == is_doubt
+    assert is_doubt or not any("fast regimes hold" in doubt for doubt in fast.doubts)
+
+
 def test_runs_that_differ_as_much_as_methods_report_no_difference() -> None:
     random = np.random.default_rng(5)
     first = [run(drawn(random, 0, factor)) for factor in (0.5, 1.0, 1.5)]
