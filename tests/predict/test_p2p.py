@@ -193,6 +193,36 @@ def test_a_pair_that_hangs_is_given_up(
     wait_for_end(processes_of(sleeper))
 
 
+# A launcher whose messages of 1024 bytes and more take 5 us longer. Each launch is slower by FACTOR.
+STEP = """
+for word; do [ "$before" = --sizes ] && sizes=$word; before=$word; done
+IFS=,
+for size in $sizes; do
+  time=$((1000 + size)); [ $size -lt 1024 ] || time=$((time + 5000))
+  [ ! -e {launched} ] || time=$((time * {factor}))
+  printf '{{"record":"point","test":"latency","pair":[0,1],"bytes":%d,"batch":1,' $size
+  echo '"clock_ns":0,"valid":null,"samples_ns":['$time']}}'
+done
+touch {launched}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "more"), [(1, list(range(576, 1024, 64))), (2, [])])
+def test_more_sizes_are_measured_where_the_slope_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: int, more: list[int]
+) -> None:
+    """Each size is there once; nothing is added if the machine has changed meanwhile."""
+    script = STEP.format(launched=tmp_path / "launched", factor=factor)
+    for name, value in emulated_mpi(tmp_path / "mpi", mpiexec=script).items():
+        monkeypatch.setenv(name, value)
+    sizes = [1 << power for power in range(15)]
+    method = bench.P2pMethod(tuple(sizes), for_model=True)
+    measured = bench.bench_p2p(["latency"], method, pairs=[(0, 1)])
+    assert [point.bytes for point in measured.points] == sizes + more
+    assert not measured.failures
+
+
 @pytest.mark.slow
 def test_an_interrupt_keeps_what_is_finished(sleeper: Path, haloscope: Path) -> None:
     running = subprocess.Popen(
