@@ -127,6 +127,10 @@ def test_the_page_of_commits(command: Command, directory: Path, tmp_path: Path, 
         assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert HOSTILE in seen.locator("#figures").inner_text()
         assert seen.locator("table tbody tr").count() == 3
+        # The series has program and ranks in its title, and its changes as text.
+        titles = ["commit", "start", "runs", "time", "efficiency", "MPI", "slower by"]
+        assert seen.locator("table thead th").all_inner_texts() == titles
+        assert seen.locator("table tbody tr").nth(1).locator("td").nth(2).inner_text() == "2"
         section = seen.locator("#series-0")
         assert "No significant change between commits." in section.inner_text()
         assert "1 commit with a single run" in section.inner_text()
