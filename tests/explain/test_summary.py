@@ -160,13 +160,23 @@ def test_the_summary_has_no_iterations_on_which_ranks_differ(
     assert lines_about_phases(read, 4, phase_rows([(33, 900)], other, [(33, 900)], [(33, 900)])) == []
 
 
-@pytest.mark.parametrize(("other", "name"), [(33, "phase 1"), (9, "phase 1 (candidate)")])
-def test_a_phase_on_which_ranks_differ_is_a_candidate(read: Read, other: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({}, "phase 1"),
+        ({"iterations": 36}, "phase 1 (candidate)"),  # ranks differ
+        ({"calls": 1000}, "phase 1 (candidate)"),  # 30 per iteration, 20 of them typical
+    ],
+)
+def test_a_phase_of_parts_or_on_which_ranks_differ_is_a_candidate(
+    read: Read, changed: dict[str, int], name: str
+) -> None:
+    first, other = phase_rows([(33, 900)], [(33, 900)])
     written = draft(
         {"ranks": 2},
         paths=path_rows("phase 1", "phase 1/iteration"),
         processes=process_rows("alpha", "alpha"),
-        phases=phase_rows([(33, 900)], [(other, 900)]),
+        phases=[first, {**other, **changed}],
         ranks=[{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(3)],
     )
     assert read(written).table("regions")["region"].to_list() == ["<program>", name, "iteration"]

@@ -25,10 +25,9 @@ MOST_EVENTS = 200_000  # largest trace that a summary analyses
 _LONGEST_END = 300  # characters
 # Largest shares of the time that are not mentioned: in unnamed functions, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
-# A phase that is mentioned: smallest share of a rank's calls, fewest calls of an iteration, smallest share of
-# typical iterations in the phase's calls. One or two calls that repeat may be a part of an iteration. So may
-# more calls, if the phase has many others: a time step has several solver iterations.
-_LEAST_COVERED, _LEAST_LENGTH, _LEAST_TYPICAL = 0.5, 3, 2 / 3
+# A phase that is printed: smallest share of a rank's calls, and fewest calls of an iteration. One or two
+# calls that repeat may be a part of one.
+_LEAST_COVERED, _LEAST_LENGTH = 0.5, 3
 _KINDS = {"point-to-point": "p2p", "collective": "coll", "one-sided": "rma", "I/O": "io", "polling": "poll"}
 # Kinds whose share is always printed, and the smallest share of another kind.
 _ALWAYS, _LEAST = ("point-to-point", "collective"), 1e-3
@@ -96,16 +95,15 @@ def _make_headline(info: dict[str, Any]) -> str:
 
 
 def _describe_phases(profile: Profile) -> list[str]:
-    """Return a line about the phase with the most calls; none if ranks disagree or it may be a part of one.
+    """Return a line about the phase with the most calls; none if it is a candidate, small or short.
 
     A marker or an abort ends the search: then the share of the run's calls is unknown, and the number of
     iterations is not that of the run.
     """
     iterations, share = pl.col("iterations"), pl.col("share")
-    calls = profile.data.frame("phases", ["rank", "phase", "calls"])
     phases = (
         profile.table("phases")
-        .join(calls, on=["rank", "phase"])
+        .filter(pl.col("phase").is_in(profile.data.whole_phases))
         .group_by("phase")
         .agg(
             iterations.min().alias("least"),
@@ -113,14 +111,10 @@ def _describe_phases(profile: Profile) -> list[str]:
             pl.col("length").mean(),
             share.mean(),
             share.fill_null(0).min().alias("covered"),
-            (iterations * pl.col("length") / pl.col("calls")).min().alias("typical"),
         )
+        .filter(pl.col("length") >= _LEAST_LENGTH, pl.col("covered") >= _LEAST_COVERED)
     )
-    agreed = pl.col("phase").is_in(profile.data.agreed_phases)
-    long = pl.col("length") >= _LEAST_LENGTH
-    whole = pl.col("typical") >= _LEAST_TYPICAL
-    found = phases.filter(agreed, long, whole, pl.col("covered") >= _LEAST_COVERED)
-    for phase in found.sort("share", "phase", descending=[True, False]).head(1).to_dicts():
+    for phase in phases.sort("share", "phase", descending=[True, False]).head(1).to_dicts():
         low, high = phase["least"], phase["most"]
         times = noun_text(high, "iteration") if low == high else f"{low} to {noun_text(high, 'iteration')}"
         return [

@@ -175,7 +175,7 @@ RUN_TABLES = (
         columns(
             "rank phase",
             "the rank, and the number of the phase; its region is `phase 1`, or `phase 1 (candidate)` if"
-            " ranks differ; `iteration` is in it",
+            " it is [uncertain](../explanation/phases.md); `iteration` is in it",
             rank=count(),
             phase=count(),
         ),

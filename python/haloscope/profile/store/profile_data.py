@@ -16,7 +16,7 @@ from haloscope.profile.store.columns import NEEDED
 from haloscope.profile.store.format import ProfileFile
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.hosts import Hosts
-from haloscope.profile.store.phases import find_agreed_phases, name_phases
+from haloscope.profile.store.phases import PHASE_COLUMNS, find_whole_phases, name_phases
 from haloscope.profile.store.source import Source
 from haloscope.profile.store.tree import RegionTree, region_tree
 
@@ -115,19 +115,19 @@ class ProfileData:
         return self.guard(lambda: region_tree(names, parent, communication))
 
     @cached_property
-    def agreed_phases(self) -> list[int]:
-        """The phases on which all recorded ranks agree."""
+    def whole_phases(self) -> list[int]:
+        """The phases of whole iterations on which all recorded ranks agree."""
         ranks = self.frame("processes", ["rank"])["rank"].n_unique()
         recorded = ranks - len(self.info.get("unwatched_ranks") or ())
-        return find_agreed_phases(self.frame("phases", ["phase", "iterations"]), recorded)
+        return find_whole_phases(self.frame("phases", PHASE_COLUMNS), recorded)
 
     @cached_property
     def phase_names(self) -> dict[str, str]:
-        """The names of the phases' regions by the recorder's names: `phase 1 (candidate)` if ranks differ."""
+        """The names of the phases' regions by the recorder's names: `phase 1 (candidate)` if uncertain."""
         if not self.source.rows("phases"):
             return {}
         numbers = self.frame("phases", ["phase"])["phase"].unique().to_list()
-        return name_phases(numbers, self.agreed_phases)
+        return name_phases(numbers, self.whole_phases)
 
     @cached_property
     def hosts(self) -> Hosts:
