@@ -10,11 +10,23 @@ from typing import Any
 
 import yaml
 
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEEPEST = 100
+
 
 class CoreLoader(yaml.SafeLoader):
     """A loader for the plain types: null, truth values, whole numbers, other numbers and text."""
 
     yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - declared so in PyYAML
+
+    def __init__(self, text: str | bytes) -> None:
+        """Take a whole document. Raises `YAMLError` for deep nesting, whose square PyYAML needs in time."""
+        depth = 0
+        for bracket in _BRACKET.findall(text.decode("latin-1") if isinstance(text, bytes) else text):
+            depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
+            if depth > _DEEPEST:
+                raise yaml.YAMLError("nested too deeply")
+        super().__init__(text)
 
 
 def _construct_int(loader: CoreLoader, node: yaml.ScalarNode) -> int:

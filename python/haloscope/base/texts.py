@@ -1,4 +1,4 @@
-"""JSON and TOML from untrusted files: all that is wrong with them is a `ValueError`."""
+"""JSON, TOML and numbers from untrusted files: all that is wrong with them is a `ValueError`, or None."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         return values
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def parse_whole(text: str) -> int | None:
+    """Return a whole number of up to 18 ASCII digits, which all integers of tables hold; else None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
+from haloscope.base.texts import parse_whole
 
 # A profile's name may contain `%` and one of these letters. Moments are formats of strftime.
 PLACEHOLDERS = {
@@ -78,7 +79,8 @@ def _ranks(setting: Setting, value: Value) -> str:
 
 
 def _is_rank(text: str) -> bool:
-    return text.isascii() and text.isdigit() and int(text) < 2**31
+    rank = parse_whole(text)
+    return rank is not None and rank < 2**31
 
 
 # Interfaces of markers, in the order of the recorder's enumeration.

@@ -9,7 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from haloscope.base.errors import MachineError, printable
+from haloscope.base.errors import MachineError, printable, shorten_text
+from haloscope.base.texts import parse_whole
 from haloscope.predict.bench.sweep import Sweep
 from haloscope.predict.bench.sweep_points import frame
 from haloscope.predict.mpi_library import COLLECTIVES, DEFAULT
@@ -178,7 +179,7 @@ def read_imb(path: Path | str) -> Sweep:
             known = {"collective": name, "algorithm": DEFAULT} if name in COLLECTIVES else {}
             columns = []
         elif processes and known:
-            known["ranks"] = int(processes[1])
+            known["ranks"] = parse_whole(processes[1])
         elif "t_avg[usec]" in line:
             columns = [_IMB_COLUMNS.get(word, "") for word in line.split()]
         elif known and columns and line.split() and line.split()[0].isdigit():
@@ -248,11 +249,13 @@ def _make_row(
     for name, value in zip(columns, values, strict=False):
         try:
             if name in ("bytes", "iterations"):
-                row[name] = int(value)
+                row[name] = parse_whole(value)
             elif name:
                 row[name] = float(value) * 1e-6
         except ValueError:
-            raise MachineError(f"{source}: {value!r} is not a number") from None
+            row[name] = None
+        if name and row[name] is None:
+            raise MachineError(f"{source}: {shorten_text(value, 40)!r} is not a number")
     return row
 
 

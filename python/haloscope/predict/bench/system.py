@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -18,6 +19,7 @@ from haloscope.predict.mpi_library import Library
 
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
 # From the nearest to the farthest. If the same cores share several levels, the first one is used.
+_WORD = re.compile(r"(0x)?[0-9a-fA-F]{1,8}")  # of a cpuset
 _NAMES = {
     "L2Cache": "L2",
     "L3Cache": "L3",
@@ -112,6 +114,8 @@ def _processors(cpuset: str) -> set[int]:
     words = [word for word in cpuset.split(",") if "..." not in word]
     bits = 0
     for word in words:
+        if word and not _WORD.fullmatch(word):
+            raise MachineError("hwloc's XML is damaged (a cpuset is not a list of numbers)")
         bits = bits << 32 | (int(word, 16) if word else 0)
     return {index for index in range(bits.bit_length()) if bits >> index & 1}
 

@@ -44,7 +44,7 @@ def list_traces(source: Path) -> list[Path]:
         else:
             lines = source.read_text(encoding="utf-8").splitlines()
             files = [_find_trace(source, line.strip()) for line in lines if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SimulationError(f"{source}: cannot be read as a list of traces: {error}") from None
     if not files:
         raise UsageError(
@@ -76,7 +76,7 @@ def _make_lines(rank: int, actions: Iterable[str]) -> Iterator[str]:
 
 
 def _natural_key(path: Path) -> list[int | str]:
-    return [int(part) if part.isdigit() else part for part in _NUMBER.split(path.name)]
+    return [int(part) if part.isdecimal() else part for part in _NUMBER.split(path.name)]
 
 
 def _find_trace(source: Path, name: str) -> Path:
@@ -89,7 +89,7 @@ def _check_trace(file: Path, rank: int) -> None:
     try:
         with file.open(encoding="ascii") as stream:
             words = stream.readline().split()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SimulationError(f"{file}: cannot be read as a trace: {error}") from None
     if words[:2] != [str(rank), "init"]:
         raise SimulationError(f"{file}: is not a trace of rank {rank}: its first line is not '{rank} init'")

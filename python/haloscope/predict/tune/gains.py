@@ -114,11 +114,15 @@ class Gains:
         """Read a file written by `save`. Raises `MachineError` for any other file."""
         try:
             content = parse_json(Path(path).read_text(encoding="utf-8"))
-            assert content.pop("record") == "gains"
-            return cls(**content)
+            made = cls(**{name: value for name, value in content.items() if name != "record"})
+            made.frame()  # rows that are no rows of the table are refused here
+            texts = (made.library, made.summary, *made.about, *made.about.values())
+            if content["record"] == "gains" and all(isinstance(text, str) for text in texts):
+                return made
+            raise ValueError
         except OSError as error:
             raise MachineError(f"{path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pl.exceptions.PolarsError):
             raise MachineError(f"{path}: not a file of gains from haloscope tune") from None
 
     def save(self, path: str | Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import RecorderError, UsageError
+from haloscope.base.texts import parse_whole
 from haloscope.base.units import noun_text
 from haloscope.predict.tune.tuning_rules import TuningRule, close_rules, count_bytes
 
@@ -146,6 +147,7 @@ def _holds(key: str, values: Mapping[str, int]) -> bool:
     name, relation, bound = match.groups()
     if bound == "any":
         return True
-    if not bound.isdigit():
+    limit = parse_whole(bound)
+    if limit is None:
         return False
-    return values[name] <= int(bound) if relation == "<=" else values[name] < int(bound)
+    return values[name] <= limit if relation == "<=" else values[name] < limit

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from haloscope.base.texts import parse_whole
 from haloscope.profile.importing.cali_file import CaliRecord
 from haloscope.profile.importing.mpi_functions import FAMILIES, call_name, family_of, is_waiting
 from haloscope.profile.shown.cells import PROGRAM
@@ -39,7 +40,8 @@ class CaliRegions:
     def add(self, record: CaliRecord) -> None:
         """Add a record; records of one region and rank are summed."""
         label = record.labels.get(_RANK, record.values.get(_RANK, ""))
-        rank = int(label) if label.isascii() and label.isdigit() else ALL
+        stated = parse_whole(label)
+        rank = ALL if stated is None else stated
         self.is_by_rank |= rank != ALL
         node, call = 0, None
         for attribute, name in record.path:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from haloscope.base.texts import parse_whole
 from haloscope.profile.importing.cali_file import CaliFile, parse_cali
 from haloscope.profile.importing.cali_regions import ALL, CaliRegions, Values, number_in
 from haloscope.profile.importing.foreign_tables import Foreign, make_unreadable_error, path_rows
@@ -17,6 +18,7 @@ from haloscope.profile.importing.mpi_functions import FAMILIES
 from haloscope.profile.store.framing import DamageError
 from haloscope.profile.store.tree import RegionTree, roll_up
 
+_MOST_RANKS = 1 << 24
 _SUMS = ("sends", "recvs", "colls", "bytes_sent", "bytes_recv")
 _EXTREMES = (*_SUMS, "dest_ranks", "src_ranks")
 _INSTANCES = [f"{name}_instance_{end}" for name in _EXTREMES for end in ("min", "max")]
@@ -30,6 +32,7 @@ def read_cali(path: Path, text: str) -> Foreign:
         tree = CaliRegions()
         for record in read.records:
             tree.add(record)
+        ranks = _world(read, tree)
     except DamageError as damage:
         raise make_unreadable_error(
             path, "this .cali file", f"{damage}; run the program again, or take another copy"
@@ -37,7 +40,6 @@ def read_cali(path: Path, text: str) -> Foreign:
     source = "a .cali file of Caliper" + (
         f", {read.left_out} lines of which cannot be read" if read.left_out else ""
     )
-    ranks = _world(read, tree)
     foreign = Foreign(path, source, {**_information(read), "ranks": ranks, "source": source})
     foreign.tables["paths"] = path_rows(tree.names, tree.parents, tree.communication)
     tree.complete()
@@ -52,19 +54,21 @@ def read_cali(path: Path, text: str) -> Foreign:
 
 def _world(read: CaliFile, tree: CaliRegions) -> int:
     """Return the number of ranks: that of the file, else that of its records; 1 for a serial program."""
-    stated = next(
-        (read.run[key] for key in ("mpi.world.size", "jobsize") if read.run.get(key, "").isdigit()), "0"
-    )
+    sizes = (parse_whole(read.run.get(key, "")) for key in ("mpi.world.size", "jobsize"))
+    stated = next(filter(None, sizes), 0)
     ranks = 1 + max((rank for _, rank in tree.values), default=0)
     counted = max((known.get(("time", "ranks"), 0.0) for known in tree.values.values()), default=0)
-    return max(int(stated), ranks, int(counted), 1)
+    found = max(stated, ranks, int(counted), 1)
+    if found > _MOST_RANKS:
+        raise DamageError(f"it states {found} ranks, which no machine has")
+    return found
 
 
 def _information(read: CaliFile) -> dict[str, Any]:
     information = dict(read.run)
     command = information.get("cmdline")
     program = information.get("program") or information.get("executable") or _first(command)
-    launched = information.get("launchdate", "")
+    launched = parse_whole(information.get("launchdate", ""))
     elapsed = number_in(
         information.get("elapsed") or information.get("elapsedtime") or information.get("walltime") or ""
     )
@@ -72,7 +76,7 @@ def _information(read: CaliFile) -> dict[str, Any]:
         "program": program or None,
         "command": command,
         "mpi_library": information.get("mpi_library") or information.get("mpilibrary"),
-        "start": float(launched) if launched.isdigit() else None,
+        "start": None if launched is None else float(launched),
         "duration": elapsed,
         "metadata": information,
     }

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from haloscope.base.texts import parse_whole
 from haloscope.profile.importing.mpi_functions import call_name
 from haloscope.profile.store.framing import DamageError
 
 _SECTION = re.compile(r"@--- (.*?)\s*-*$")
 _INTRODUCTION = re.compile(r"@ (\S.*?)\s*: ?(.*)$")
 _TASK = "MPI Task Assignment"
+_MOST = 2.0**53  # larger numbers are damage: a float has no whole ones any longer
 _STATISTICS = {
     "Callsite Time statistics": "times",
     "Callsite Message Sent statistics": "sent",
@@ -82,8 +84,9 @@ def parse_report(text: str) -> MpipReport:
 def _introduce(report: MpipReport, key: str, value: str) -> None:
     if key == _TASK:
         rank, _, host = value.partition(" ")
-        if rank.isascii() and rank.isdigit():
-            report.hosts.append((int(rank), host.strip()))
+        number = parse_whole(rank)
+        if number is not None:
+            report.hosts.append((number, host.strip()))
     else:
         report.introduction.setdefault(key, value)
 
@@ -94,9 +97,9 @@ def _rank_times(sections: Mapping[str, Sequence[str]]) -> pl.DataFrame:
         raise DamageError("it has no section MPI Time")
     rows = []
     for words in map(str.split, sections[title]):
-        if len(words) >= 3 and words[0].isascii() and words[0].isdigit():
-            numbers = _numbers(words[1:3])
-            rows += [(int(words[0]), *numbers)] if numbers is not None else []
+        rank = parse_whole(words[0]) if len(words) >= 3 else None
+        numbers = _numbers(words[1:3])
+        rows += [(rank, *numbers)] if rank is not None and numbers is not None else []
     if not rows:
         raise DamageError("its section MPI Time has no tasks")
     schema = {"rank": pl.Int64, "time": pl.Float64, "mpi_time": pl.Float64}
@@ -105,9 +108,10 @@ def _rank_times(sections: Mapping[str, Sequence[str]]) -> pl.DataFrame:
 
 def _numbers(words: Iterable[str]) -> list[float] | None:
     try:
-        return [float(word) for word in words]
+        found = [float(word) for word in words]
     except ValueError:
         return None
+    return found if all(-_MOST < number < _MOST for number in found) else None
 
 
 def _sites(lines: Sequence[str]) -> dict[int, list[MpipFrame]]:

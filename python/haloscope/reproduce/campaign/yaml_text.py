@@ -122,9 +122,13 @@ def _describe_fault(
     order = {"extra_forbidden": 0, "value_error": 1}
     first = min(problems, key=lambda problem: order.get(problem["type"], 2))
     # For a union, the path also contains the tried types.
-    path = tuple(part for part in first["loc"] if isinstance(part, int) or _is_key(part))
+    *outer, last = first["loc"] or ("",)
+    path = tuple(part for part in outer if isinstance(part, int) or _is_key(part))
+    is_unknown = first["type"] == "extra_forbidden"  # then the last part is the user's
+    if is_unknown or isinstance(last, int) or _is_key(last):
+        path = (*path, last)
     message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
+    if is_unknown:
         message = _describe_unknown(path, model)
     elif first["type"] == "missing":
         message = "is missing"
