@@ -27,8 +27,13 @@ _NAME = f"study{os.getpid()}n"
 _SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": LINK}
 # With BBR, or with a slow start after each pause, times over shaped links vary two- to threefold.
 _KERNEL = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_slow_start_after_idle=0")
-# More than this in socket buffers would complete sends whose data have not left the node.
-_SOCKETS = {"OMPI_MCA_btl_tcp_sndbuf": "1048576", "OMPI_MCA_btl_tcp_rcvbuf": "1048576"}
+# Larger buffers would complete sends whose data have not left the node. Fragments of the default size are
+# whole messages, behind which the go-ahead for the message of the other direction waits.
+_SOCKETS = {
+    "OMPI_MCA_btl_tcp_sndbuf": "131072",
+    "OMPI_MCA_btl_tcp_rcvbuf": "131072",
+    "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size": "131072",
+}
 # Runs on node 0, whose launcher starts ranks on all nodes.
 _PROGRAM = """\
 import json, sys
