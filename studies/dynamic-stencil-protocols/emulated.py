@@ -22,7 +22,8 @@ from haloscope.base.toolchain import toolchain
 
 CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster.sh"
 # The link of a node. TCP on one core is faster, so ranks that share cores wait for the link.
-LINK = "500mbit"
+LINK_SPEED = 62.5e6  # bytes per second
+LINK = f"{8 * LINK_SPEED / 1e6:g}mbit"
 _NAME = f"study{os.getpid()}n"
 _SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": LINK}
 # With BBR, or with a slow start after each pause, times over shaped links vary two- to threefold.
