@@ -23,12 +23,13 @@ from haloscope.hide.improve import (
     write_improve_page,
 )
 from haloscope.hide.improve.improvement import AS_IT_IS, Proof, _find_promising, _prove, _select_proven
-from haloscope.hide.improve.remedy import _use_placement
+from haloscope.hide.improve.remedy import _shorten_fragments, _use_placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
 from support.pages import Look
 from support.placed import messages_between
 from support.processes import run_program
+from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
 
 
@@ -231,6 +232,23 @@ def test_runs_without_settings_of_the_launch_are_tried(tmp_path: Path, any_mpi: 
     assert set(found) == {"without OMPI_MCA_mpi_yield_when_idle=0", "without --mca btl_sm_eager_limit 512"}
     assert found["without --mca btl_sm_eager_limit 512"].apply(words) == [words[0], *words[4:]]
     assert found["without OMPI_MCA_mpi_yield_when_idle=0"].script() == ["unset OMPI_MCA_mpi_yield_when_idle"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "size", "is_tried"),
+    [("ab", 2 << 20, True), ("aa", 2 << 20, False), ("ab", 1 << 19, False)],
+    ids=["tried", "one-node", "short"],
+)
+def test_long_messages_between_nodes_are_tried_in_fragments(
+    tmp_path: Path, hosts: str, size: int, is_tried: bool
+) -> None:
+    row = {"path": 0, "kind": "p2p", "bytes": size, "bytes_upper": size, "messages": 100}
+    path = draft(paths=path_rows(), processes=process_rows(*hosts), sizes=[row]).write(tmp_path / "two.halo")
+    with open_profile(path) as profile:
+        found = list(_shorten_fragments(profile, "openmpi", {}))
+        assert not list(_shorten_fragments(profile, "mpich", {}))
+    scripts = [remedy.script() for remedy in found]
+    assert scripts == ([["export OMPI_MCA_btl_tcp_rdma_pipeline_frag_size=131072"]] if is_tried else [])
 
 
 @pytest.mark.usefixtures("scotch")

@@ -25,7 +25,7 @@ PROFILE = "F.halo"
 # Settings that may cost time. Settings that select networks and hosts are not included.
 _SETTING = re.compile(
     r"((OMPI|PRTE)_MCA_|)"
-    r"(coll_\w+|btl_\w+_(eager_limit|rndv_eager_limit|max_send_size|flags|free_list_\w+)|pml_\w+|osc\w*|"
+    r"(coll_\w+|btl_\w+_(eager_limit|rndv_eager_limit|max_send_size|flags|free_list_\w+|rdma_pipeline_\w+)|pml_\w+|osc\w*|"
     r"mpi_yield_when_idle|mpi_leave_pinned\w*|opal_progress_\w+|(hwloc|rmaps)_base_(binding_policy|cpu_list|cpu_set)|"
     r"hwloc_default_binding_policy|mpi_preconnect_mpi|btl_\w+_use_cma|btl_\w+_single_copy_mechanism)"
     r"|MPIR_CVAR_(?!CH4_NETMOD|OFI_USE_PROVIDER)\w+|UCX_RNDV\w*|UCX_ZCOPY_THRESH|I_MPI_(ADJUST|EAGER|SHM|WAIT|PIN)\w*"
@@ -34,6 +34,7 @@ _ENVIRONMENT = re.compile(r"(OMPI|PRTE)_MCA_|MPIR_CVAR_|UCX_|I_MPI_")
 _BINDING = ("bind-to", "map-by", "rank-by", "cpu-list", "cpu-set")
 _SMALLEST, _LARGEST = 2048, 65536  # bytes: range of sizes for which an eager limit may matter
 _LARGE = 32768  # bytes: smallest message that the shm library copies
+_LONG, _FRAGMENT = 1 << 20, 131072  # bytes: long messages, and parts of them between which others may pass
 _LEAST_SEND = 32768  # bytes: the smallest default of max_send_size
 _SHARE = 0.1  # smallest share of the time or of the bytes that is a reason for a remedy
 
@@ -82,6 +83,7 @@ def list_remedies(
     if waits >= _SHARE:
         found += [
             *_raise_eager_limit(profile, abi, environment),
+            *_shorten_fragments(profile, abi, environment),
             *_use_shm_library(profile),
             *_use_placement(profile),
         ]
@@ -163,13 +165,29 @@ def _raise_eager_limit(profile: Profile, abi: Abi, environment: Mapping[str, str
     yield Remedy(f"eager limit of {limit} bytes", why, _select_different(wanted, environment))
 
 
+def _shorten_fragments(profile: Profile, abi: Abi, environment: Mapping[str, str]) -> Iterator[Remedy]:
+    """Yield fragments of long messages, which Open MPI sends whole over TCP by default.
+
+    The go-ahead for a message of the other direction waits behind them, on the same connection.
+    """
+    share = _share_of_bytes(profile, _LONG)
+    if abi == "openmpi" and len(profile.hosts.names) > 1 and share >= _SHARE:
+        why = f"{percent_text(share, 1.0)} of the bytes are in messages of {bytes_text(_LONG)} or more"
+        wanted = {"OMPI_MCA_btl_tcp_rdma_pipeline_frag_size": str(_FRAGMENT)}
+        yield Remedy("long messages over TCP in fragments", why, _select_different(wanted, environment))
+
+
+def _share_of_bytes(profile: Profile, least: int) -> float:
+    """Return the share of the bytes that are in messages of `least` bytes or more; 0 without messages."""
+    rows = _read_sizes(profile).with_columns((pl.col("bytes") * pl.col("messages")).alias("volume"))
+    long = rows.filter(pl.col("bytes") >= least)
+    return float(long["volume"].sum()) / max(float(rows["volume"].sum()), 1.0)
+
+
 def _use_shm_library(profile: Profile) -> Iterator[Remedy]:
-    rows = _read_sizes(profile)
-    volume = int((rows["bytes"] * rows["messages"]).sum())
-    large = rows.filter(pl.col("bytes") >= _LARGE)
-    copied = int((large["bytes"] * large["messages"]).sum())
-    if volume and copied >= _SHARE * volume:
-        why = f"{percent_text(copied, volume)} of the bytes are in large messages"
+    share = _share_of_bytes(profile, _LARGE)
+    if share >= _SHARE:
+        why = f"{percent_text(share, 1.0)} of the bytes are in large messages"
         yield Remedy("the shm library", why, around=("shm", "--share-heap", "--quiet", "--"))
 
 
