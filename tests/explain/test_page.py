@@ -32,7 +32,7 @@ def late_sender() -> Draft:
     turns = 1_000_000 * np.arange(ROUNDS)
     times = [turns[:, None] + np.array(span) for span in ((1000, 900_000), (800_000, 850_000))]
     written = traced_draft(symbols, times, orders=[[0] * ROUNDS, [1] * ROUNDS])
-    written.info |= {"command": "mpiexec -n 2 /project/code/work/app", "duration": 0.02, "program": "app"}
+    written.info |= {"command": "mpiexec -n 2 /project/code/bin/app", "duration": 0.02, "program": "app"}
     written.info["environment"] = {"HALOSCOPE_OUTPUT": "/scratch/code/run.halo"}
     rank = {"instances": 1, "time": 0.02, "p2p_time": 0.018, "wait_time": 0.016}
     rows = [{"path": path, "rank": of, **rank} for path in range(2) for of in range(2)]
@@ -42,7 +42,7 @@ def late_sender() -> Draft:
         "ranks": rows,
         "partners": [pair],
         "sites": [{**site, "call": "MPI_Recv", "time_total": 0.018}],
-        "modules": [{"module": "1", "file": "/project/code/work/app", "is_program": 1}],
+        "modules": [{"module": "1", "file": "/project/code/bin/app", "is_program": 1}],
         "symbols": [
             {"module": "1", "offset": 16, "function": "halo", "file": "/project/code/halo.c", "line": 9}
         ],

@@ -125,10 +125,19 @@ def _system(error: OSError | ModuleNotFoundError) -> str:
         if text is None:
             raise error
         return text
-    if isinstance(error, FileNotFoundError) and not error.filename:
+    if isinstance(error, FileNotFoundError) and not error.filename and _is_removed():
         return "the current directory was removed; change to a different one"
     name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return f"{name}{error.strerror or error}"
+
+
+def _is_removed() -> bool:
+    """Return whether the current directory does not exist."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _print_and_return(text: str, status: int) -> int:

@@ -68,7 +68,7 @@ def join_parts(record: Path, header: str) -> None:
 def _list_parts(record: Path) -> list[Path]:
     """Return the parts of a record, by rank."""
     paths = record.parent.glob(f"{escape(record.name)}.*")
-    numbered = [path for path in paths if path.suffix[1:].isdigit()]
+    numbered = [path for path in paths if path.suffix[1:].isdecimal()]
     return sorted(numbered, key=lambda path: int(path.suffix[1:]))
 
 

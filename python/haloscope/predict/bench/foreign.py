@@ -248,14 +248,12 @@ def _make_row(
     row: dict[str, Any] = {"segment": 0, "fanout": 0, "status": "ok", "bytes": 0, **known}
     for name, value in zip(columns, values, strict=False):
         try:
-            if name in ("bytes", "iterations"):
-                row[name] = parse_whole(value)
-            elif name:
-                row[name] = float(value) * 1e-6
+            number = parse_whole(value) if name in ("bytes", "iterations") else float(value) * 1e-6
         except ValueError:
-            row[name] = None
-        if name and row[name] is None:
+            number = None
+        if name and number is None:
             raise MachineError(f"{source}: {shorten_text(value, 40)!r} is not a number")
+        row |= {name: number} if name else {}
     return row
 
 

@@ -18,8 +18,8 @@ from haloscope.base.launcher import complete_command
 from haloscope.predict.mpi_library import Library
 
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
-# From the nearest to the farthest. If the same cores share several levels, the first one is used.
 _WORD = re.compile(r"(0x)?[0-9a-fA-F]{1,8}")  # of a cpuset
+# From the nearest to the farthest. If the same cores share several levels, the first one is used.
 _NAMES = {
     "L2Cache": "L2",
     "L3Cache": "L3",

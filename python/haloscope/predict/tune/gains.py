@@ -114,12 +114,13 @@ class Gains:
         """Read a file written by `save`. Raises `MachineError` for any other file."""
         try:
             content = parse_json(Path(path).read_text(encoding="utf-8"))
-            made = cls(**{name: value for name, value in content.items() if name != "record"})
+            is_gains = content.pop("record") == "gains"
+            made = cls(**content)
             made.frame()  # rows that are no rows of the table are refused here
             texts = (made.library, made.summary, *made.about, *made.about.values())
-            if content["record"] == "gains" and all(isinstance(text, str) for text in texts):
-                return made
-            raise ValueError
+            if not is_gains or not all(isinstance(text, str) for text in texts):
+                raise ValueError
+            return made
         except OSError as error:
             raise MachineError(f"{path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pl.exceptions.PolarsError):

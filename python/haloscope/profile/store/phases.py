@@ -23,9 +23,9 @@ def find_whole_phases(phases: pl.DataFrame, ranks: int) -> list[int]:
     counts = phases.group_by("phase").agg(
         pl.len().alias("ranks"),
         (iterations.max() - iterations.min()).alias("apart"),
-        (pl.col("calls") / (iterations * pl.col("length"))).max().alias("typical"),
+        (pl.col("calls") / (iterations * pl.col("length"))).max().alias("lengths"),
     )
-    whole = counts.filter(pl.col("ranks") == ranks, pl.col("apart") <= _MOST_APART, pl.col("typical") < 1.5)
+    whole = counts.filter(pl.col("ranks") == ranks, pl.col("apart") <= _MOST_APART, pl.col("lengths") < 1.5)
     return [int(number) for number in whole["phase"].sort()]
 
 

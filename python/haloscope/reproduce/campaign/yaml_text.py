@@ -122,11 +122,10 @@ def _describe_fault(
     order = {"extra_forbidden": 0, "value_error": 1}
     first = min(problems, key=lambda problem: order.get(problem["type"], 2))
     # For a union, the path also contains the tried types.
-    *outer, last = first["loc"] or ("",)
-    path = tuple(part for part in outer if isinstance(part, int) or _is_key(part))
-    is_unknown = first["type"] == "extra_forbidden"  # then the last part is the user's
-    if is_unknown or isinstance(last, int) or _is_key(last):
-        path = (*path, last)
+    loc, is_unknown = first["loc"], first["type"] == "extra_forbidden"
+    path = tuple(part for part in loc[:-1] if isinstance(part, int) or _is_key(part))
+    # The last part of an unknown key is the user's, whatever it looks like.
+    path += tuple(part for part in loc[-1:] if is_unknown or isinstance(part, int) or _is_key(part))
     message = first["msg"].removeprefix("Value error, ")
     if is_unknown:
         message = _describe_unknown(path, model)
