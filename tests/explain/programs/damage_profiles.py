@@ -380,18 +380,19 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
     return outcomes
 
 
-def main() -> int:
+def main(damage: Callable[[int, int, Path], Counter[str]] = fuzz) -> int:
+    """Run `damage` with the arguments of the command, and print its counts."""
     warnings.simplefilter("error")
     count, seed, directory = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     start = time.perf_counter()
     try:
-        outcomes = fuzz(count, seed, directory)
+        outcomes = damage(count, seed, directory)
     except BaseException:
         traceback.print_exc()
         return 1
     seconds = time.perf_counter() - start
     print(json.dumps({"files": count, "seconds": round(seconds, 1), **outcomes}))
-    return 0
+    return int(outcomes["faults"] > 0)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ import json
 import random
 import signal
 import sys
-import time
 import traceback
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
@@ -38,7 +36,7 @@ from haloscope.reproduce.campaign import Campaign
 from haloscope.reproduce.study.study_folder import read_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from explain.programs.damage_profiles import SECONDS, end_late, limit_memory
+from explain.programs.damage_profiles import SECONDS, end_late, limit_memory, main
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 Read = Callable[[Path], object]
@@ -214,14 +212,5 @@ def damage(count: int, seed: int, directory: Path, only: list[str]) -> Counter[s
     return outcomes
 
 
-def main() -> int:
-    warnings.simplefilter("error")
-    count, seed, directory = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-    start = time.perf_counter()
-    outcomes = damage(count, seed, directory, sys.argv[4:])
-    print(json.dumps({"files": count, "seconds": round(time.perf_counter() - start, 1), **outcomes}))
-    return int(outcomes["faults"] > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(lambda count, seed, directory: damage(count, seed, directory, sys.argv[4:])))
