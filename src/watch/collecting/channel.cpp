@@ -53,14 +53,16 @@ Words Channel::receive_buffer(std::size_t room, int from) const {
 }
 
 // Ranks that share a core must not keep it from the rank that they wait for. The sleep gets longer with the
-// waiting time, but is never more than a fraction of it.
+// waiting time, but is never more than a fraction of it. The time that a clock goes back does not count.
 void Channel::wait(MPI_Request request, int other, std::unique_ptr<Words> &buffer) const {
-  const std::uint64_t begin = nanoseconds(CLOCK_MONOTONIC);
+  std::uint64_t waited = 0, last = nanoseconds();
   for (;;) {
     int done = 0;
     real.Test(&request, &done, MPI_STATUS_IGNORE);
     if (done != 0) return;
-    const std::uint64_t waited = nanoseconds(CLOCK_MONOTONIC) - begin;
+    const std::uint64_t now = nanoseconds();
+    if (now > last) waited += now - last;
+    last = now;
     if (1e-9 * static_cast<double>(waited) > patience_) {
       [[maybe_unused]] const Words *kept = buffer.release();
       throw LateRank{other};

@@ -1,6 +1,6 @@
 // To be preloaded: each rank is on a machine of its own, whose clock is off and runs at another rate.
 // PLANTED_OFFSETS and PLANTED_RATES: nanoseconds, and parts in a million, of each rank, separated by commas.
-// PLANTED_BACK: nanoseconds that the clocks jump back a tenth of a second after the process has begun.
+// PLANTED_BACK: nanoseconds that the clocks jump back every millisecond.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     back = getenv("PLANTED_BACK") == NULL ? 0 : atoll(getenv("PLANTED_BACK"));
   }
   const int64_t passed = time - begun;
-  time += offset + passed * rate / 1000000 - (passed > 100000000 ? back : 0);
+  time += offset + passed * rate / 1000000 - passed / 1000000 * back;
   now->tv_sec = time / 1000000000;
   now->tv_nsec = time % 1000000000;
   return 0;
