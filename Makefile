@@ -7,7 +7,9 @@ BIN := $(VENV)/bin
 PIP := python -m pip --disable-pip-version-check --quiet
 # A lock has no package of a lock that is installed before.
 LAYERS := -r requirements/runtime.lock -r requirements/development.lock
-# Modules are compiled to bytecode when they are first imported: most of them never are.
+# Modules are compiled to bytecode when they are first imported: most of them never are. Where an environment forbids to
+# keep that, as those of containers often do, each of a thousand commands would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 LOCKED := $(PIP) install --no-compile --require-hashes --only-binary :all:
 
 # Open MPI where the system has no mpicc; and for tests both MPIs, where the system has none of that kind.
