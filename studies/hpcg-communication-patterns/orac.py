@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from haloscope.base.arrays import Floats
 from haloscope.predict.simulate import load_platform
@@ -22,6 +23,27 @@ VARIATION = 0.20
 # Bessac, "Statistical treatment of variable MPI latencies", ICS 2025, Table 1, fixed alpha.
 REGIMES = ((1.79e-3, 5.89e-5, 0.33), (1.89e-3, 5.49e-5, 0.32), (2.89e-3, 6.19e-3, 0.35))
 _QUANTILES = 1001
+
+
+def specifications() -> pl.DataFrame:
+    """Return Table 1, with a column for what is simulated of it."""
+    platform = load_platform(PLATFORM)
+    assert platform.topology == "fat_tree"
+    link, memory, core = (
+        float(one or 0) for one in (platform.bandwidth, platform.memory_bandwidth, platform.core_bandwidth)
+    )
+    rows = [
+        (
+            "node architecture",
+            "2x 14-core Intel Xeon E5-2680 v4 (Broadwell) 2.4 GHz",
+            f"{platform.cores} cores; computing is limited by memory: {core * 1e-9:.0f} GB/s per core",
+        ),
+        ("memory per node", "128 GB", f"{memory * 1e-9:.0f} GB/s; its size has no effect"),
+        ("interconnect", "Intel Omni-Path X16 100 Gb/s", f"fat tree of {link * 8e-9:.0f} Gbit/s"),
+        ("OS", "CentOS 7", "none: delays are those of other machines"),
+        ("compilers and flags", "Intel Compiler icc version 17.0.2 -O3 -qopenmp", "one thread per process"),
+    ]
+    return pl.DataFrame(rows, schema=["attribute", "Orac", "simulated"], orient="row")
 
 
 def computing_alone(edge: int) -> float:

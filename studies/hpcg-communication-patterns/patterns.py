@@ -18,13 +18,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import orac
 import polars as pl
+import printed_values
 from common import into, simulated, watched
+from printed_values import SHARES
 from speeds import ping_pong
 from verdicts import test_claims, write_numbers
 
 from haloscope import explain
 from haloscope.explain import Ensemble, ensembles, open_all
 from haloscope.explain.ensembles import EnsembleView
+from haloscope.markov.figures import Figure
 from haloscope.reproduce.study import write_figures
 
 EDGE, EDGES = 104, (16, 32, 64, 104)  # points of a rank along each axis; multiples of 8
@@ -33,8 +36,6 @@ MAPPED = (28, 56, 112, MOST)  # of Figure 2
 ITERATIONS = 3
 SEEDS = (0, 1, 2)
 QUIET, DELAYED = "ranks alike, no delays", "with delays"
-# Section 5, percent of the time: point-to-point operations, collective operations, both.
-SHARES = {2: (None, None, 0.4), 28: (20.7, 29.7, 50.4), 392: (35.9, 36.1, 72.0)}
 
 
 def run(edge: int) -> Path:
@@ -150,33 +151,13 @@ def partners(profiles: Sequence[Path], edge: int) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def figure(number: int, view: EnsembleView, suffix: str = "") -> None:
-    """Write a figure, with its number in the paper; `suffix` is added to its caption."""
+def figure(number: int, view: EnsembleView, suffix: str = "") -> Figure:
+    """Return a figure with its number in the paper; `suffix` is added to its caption."""
     drawn = view.drawn
     if drawn is None:
         sys.exit(f"nothing to draw for Figure {number}")
     title, caption = f"Figure {number}: {drawn.title}", f"{drawn.caption} Simulated Orac{suffix}."
-    traces = list(drawn.traces)
-    if number == 1:
-        printed = [(str(ranks), 100 - both) for ranks, (_, _, both) in SHARES.items()]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "computing in the paper",
-                "x": [label for label, _ in printed],
-                "y": [value for _, value in printed],
-                "marker": {
-                    "symbol": "diamond",
-                    "size": 11,
-                    "color": "#000",
-                    "line": {"color": "#fff", "width": 1},
-                },
-            }
-        )
-    write_figures(
-        [replace(drawn, title=title, caption=caption, traces=traces)], Path(f"figure-{number}.json")
-    )
+    return replace(drawn, title=title, caption=caption)
 
 
 def main() -> int:
@@ -186,22 +167,26 @@ def main() -> int:
     quiet = open_all([pattern(EDGE, ranks) for ranks in numbers])
     by_ranks = {ranks: pattern(EDGE, ranks, 0) for ranks in numbers}
     delayed = open_all([pattern(EDGE, ranks, seed) for seed in SEEDS for ranks in numbers])
-    figure(1, ensembles.shares(delayed), ", with delays")
+    drawn = {1: figure(1, ensembles.shares(delayed), ", with delays")}
     shares = published_shares(quiet, delayed)
     shares.write_csv("figure-1.csv", float_precision=3)
     first = open_all(by_ranks.values())
-    figure(2, ensembles.time_maps(open_all(by_ranks[ranks] for ranks in numbers if ranks in MAPPED)))
+    mapped = open_all(by_ranks[ranks] for ranks in numbers if ranks in MAPPED)
+    drawn[2] = figure(2, ensembles.time_maps(mapped))
     classes = ensembles.size_classes(first, machine=ping_pong())
-    figure(3, ensembles.size_classes(quiet))
-    figure(4, classes, ", with delays")
+    drawn[3] = figure(3, ensembles.size_classes(quiet))
+    drawn[4] = figure(4, classes, ", with delays")
     classes.frame.write_csv("figure-4.csv", float_precision=1)
     speeds = message_speeds(list(by_ranks.values()))
     speeds.write_csv("message-speeds.csv", float_precision=4)
     swept = open_all([pattern(edge, MOST, 0) for edge in EDGES])
     by_size = ensembles.shares(swept, against="nx")
-    figure(5, by_size, f", {MOST} ranks, with delays; nx: points of a rank along an axis")
+    drawn[5] = figure(5, by_size, f", {MOST} ranks, with delays; nx: points of a rank along an axis")
+    for at, one in printed_values.added(drawn, speeds).items():
+        write_figures([one], Path(f"figure-{at}.json"))
     exact = partners(list(by_ranks.values()), EDGE)
     exact.write_csv("partners.csv", float_precision=3)
+    orac.specifications().write_csv("table-1.csv")
     tables = {
         "shares": shares,
         "speeds": speeds,

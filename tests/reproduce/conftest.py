@@ -19,6 +19,7 @@ _WITHOUT_RUNS = (
     "test_campaign_specification",
     "test_stencil_study",
     "test_study",
+    "test_study_hpcg",
     "test_study_openmpi",
     "test_study_parts",
     "test_study_regimes",
