@@ -1,4 +1,4 @@
-"""Table 1, Figures 1, 2, 6 to 8 and 11 to 13, and section 4.2, from runs of apps/poisson on two ranks.
+"""Tables 1 to 3, Figures 1, 2, 6 to 8 and 11 to 13, and section 4.2, from runs of apps/poisson on two ranks.
 
     .venv/bin/python studies/hmm-regimes-communication-hiding/measured.py DIR
 
@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import figures
+import machines
 import modes
 import poisson_runs
 import polars as pl
@@ -72,6 +73,7 @@ def write(found: Mapping[str, Sequence[Method]], event: Sequence[Method]) -> Non
         drawn = [with_published(figure, number) for figure in numbered(named, names, number)]
         write_figures(drawn, Path(f"figure-{number}.json"))
     table_1(found["cg"]).write_csv("table-1.csv", float_scientific=True, float_precision=3)
+    machines.machines().write_csv("machines.csv")
     tests = [tables.run_tests(methods, NAMES[solver]) for solver, methods in found.items()]
     pl.concat(tests).drop("same_method").write_csv("tests.csv", float_precision=4)
     write_reproduced("measured", verdicts.numbers(found, event), verdicts.claims(found, event))
