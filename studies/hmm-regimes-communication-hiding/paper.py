@@ -19,6 +19,7 @@ import cells
 import figures
 import many_ranks
 import numpy as np
+import own_figures
 import polars as pl
 import published
 import tables
@@ -57,7 +58,8 @@ def main() -> None:
     regimes = table_1(few["cg"]).with_columns(decoded_right=many_ranks.decoded_right(few["cg"]))
     regimes.write_csv("regimes-of-many-ranks.csv", float_scientific=True, float_precision=3)
     gains(found).write_csv("gains.csv", float_precision=2)
-    write_reproduced("many-ranks", many_ranks.numbers(), many_ranks.claims(few))
+    swept = {name: own_figures.gains(found.swept, name) for name in ("dynamic", "test")}
+    write_reproduced("many-ranks", many_ranks.numbers(), many_ranks.claims(few, swept))
 
 
 def numbered(named: Mapping[str, Section], names: Sequence[str], number: int) -> list[Figure]:

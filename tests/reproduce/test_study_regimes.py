@@ -60,6 +60,10 @@ def test_many_ranks_in_virtual_time(module: Callable[[str], Any], monkeypatch: p
     numbers = {one.name: one.value for one in read_reproduced(Path(), "many-ranks").numbers}
     assert numbers["elements"] == 134217728
     assert numbers["unknowns"] == 135005697
+    claims = {one.name: one for one in read_reproduced(Path(), "many-ranks").claims}
+    assert claims["output is late"].holds is True
+    assert claims["first MatVecs wait longer"].holds is True
+    assert "(8000)" in claims["much computation hides all"].evidence
 
 
 def run_of(hidden: float, seed: int) -> dict[str, Any]:
@@ -115,7 +119,22 @@ def test_the_measured_part_judges_its_runs(
     numbers = {one.name: one.value for one in results.numbers}
     assert numbers["fixed 1: mean"] == pytest.approx(WORK, rel=0.02)
     assert numbers["dynamic: fast regime"] == pytest.approx(100 * 5 / 6, abs=3)  # rank 1 is never late
+    # Each number has a reason from this run and, relative to another number, the paper's.
+    whys = {one.name: one.why for one in results.numbers}
+    assert all(whys.values())
+    assert re.match(
+        r"1\.[0-9]{2} times fixed 1, paper 1\.06; fixed takes 1\.[0-9]{2} ms", whys["fixed 2: mean"]
+    )
+    assert "% of its mean, paper 214 %" in whys["fixed 3: std"]
+    assert whys["dynamic: gain in the fast regime"].startswith(
+        "the fast regime has 83 % of the MatVecs of fixed"
+    )
+    machines = {row["property"]: row for row in pl.read_csv("machines.csv").to_dicts()}
+    assert machines["MPI library"]["Anvil"] == "OpenMPI 4.0.6"
+    assert machines["nodes, ranks per node (section 3.2)"]["here"] == "1, 2"
+    assert int(machines["CPU cores per node"]["here"]) >= 1
     claims = {one.name: one.holds for one in results.claims}
+    assert claims["new methods perform alike"] is True
     for name in ("slowest regime varies most", "more in the fast regime", "regimes remove the event"):
         assert claims[name] is True, results.claims
     # The second of three levels is hidden with dynamic.
