@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -62,6 +63,12 @@ def all_of(verdicts: Iterable[bool | None]) -> bool | None:
     """Return whether all verdicts are true; None if that is unknown."""
     found = set(verdicts)
     return False if False in found else None if None in found or not found else True
+
+
+def describe_cores(row: Mapping[str, Any]) -> str:
+    """Return how many cores the ranks of a row have: ranks that compute keep others from their messages."""
+    cores = len(os.sched_getaffinity(0))
+    return f"{row['ranks']} ranks {'share' if row['ranks'] > cores else 'on'} {cores} cores"
 
 
 def judged(ranks: int, holds: bool | None, evidence: str) -> tuple[bool | None, str]:

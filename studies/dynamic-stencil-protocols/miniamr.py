@@ -18,13 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import polars as pl
 from common import ENVIRONMENT, HALOSCOPE, draw, here, into
-from drawn import Interval, any_of, interval, is_larger, judged, lines_with_intervals, slides
+from drawn import Interval, any_of, describe_cores, interval, is_larger, judged, lines_with_intervals, slides
 
 from haloscope.base.launcher import report_toolchain
 from haloscope.markov.figures import Figure, Panel, axis
 from haloscope.reproduce.study import Reproduced, Tested, write_figures, write_reproduced
 
 PROTOCOLS = ("dynamic", "get", "steal")
+COPIERS = {"GET": 1, "COOP": 2, "STEAL": 4}  # at most, of four ranks
 CELLS = (16, 24, 32, 48)  # along each edge of a block, as in the slides
 GRIDS = {2: "2 1 1", 4: "2 2 1", 8: "2 2 2"}  # of ranks
 FIXED = 32  # cells of the slides' figure over numbers of processes
@@ -52,6 +53,39 @@ def communication(amr: str, ranks: int, cells: int, protocol: str) -> float:
     if found is None:
         sys.exit(f"amr printed no time of communication: {done.stdout[-200:]}")
     return float(found[1])
+
+
+def copied() -> pl.DataFrame:
+    """Return the shm library's record of a run on four ranks, in which it copies all large messages."""
+    words = [here("amr"), *RUN.split(), "--npx", "2", "--npy", "2", "--npz", "1"]
+    for side in "xyz":
+        words += [f"--n{side}", str(FIXED)]
+    shm = [str(HALOSCOPE), "shm", "--quiet", "-o", "copied.csv", "--"]
+    subprocess.run(
+        [*shm, str(report_toolchain().launcher), "-n", "4", *words],
+        env={**ENVIRONMENT, "HALOSCOPE_SHM_MEASURE": "off"},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return pl.read_csv("copied.csv")
+
+
+def protocols(record: pl.DataFrame) -> Tested:
+    """Return whether messages with one copier are GET, and those with two COOP."""
+    sums = (
+        record.filter(pl.col("protocol").is_in(list(COPIERS)))
+        .group_by("protocol")
+        .agg(pl.col("messages", "helpers").sum())
+    )
+    rows = sorted(sums.rows(), key=lambda row: list(COPIERS).index(row[0]))
+    shown = ", ".join(
+        f"{name} {messages} messages of {1 + helpers / messages:.2f} copiers"
+        for name, messages, helpers in rows
+    )
+    holds = all(helpers <= (COPIERS[name] - 1) * messages for name, messages, helpers in rows)
+    return Tested(
+        "protocol by copiers", holds if rows else None, f"4 ranks: {shown or 'no copies'}", "counted"
+    )
 
 
 def measured() -> pl.DataFrame:
@@ -113,22 +147,28 @@ def numbers(table: pl.DataFrame) -> list[Reproduced]:
     found = []
     for name, rows in _dynamic(table).items():
         alone = [row for row in rows if judged(row["ranks"], True, "")[0]]
+        shared = [
+            f"{row['ranks']} ranks, {row['cells']}³ cells: {_gain(row)}" for row in rows if row not in alone
+        ]
+        texts = [f"sharing cores, {'; '.join(shared)}"] if shared else []
+        if not alone:
+            found.append(Reproduced(name, None, "measured", why=texts[0]))
+            continue
         best = max(alone, key=lambda row: float(row["less_percent"]))
+        here = f"{best['cells']}³ cells, {describe_cores(best)}; the slides have 128 processes"
         middle, low, high = _ends(best)
-        why = f"{best['ranks']} ranks, {best['cells']}³ cells"
-        shared = [f"{row['ranks']} ranks: {_gain(row)}" for row in rows if row not in alone]
-        why += f"; sharing cores, {', '.join(shared)}" if shared else ""
-        found.append(Reproduced(name, middle, "measured", low, high, why))
+        found.append(Reproduced(name, middle, "measured", low, high, "; ".join([here, *texts])))
     return found
 
 
-def claims(table: pl.DataFrame) -> list[Tested]:
-    """Return the verdicts on the claims."""
+def claims(table: pl.DataFrame, record: pl.DataFrame) -> list[Tested]:
+    """Return the verdicts on the claims; `record` is the shm library's."""
     by_protocol = {row["protocol"]: row for row in table.filter(ranks=2, cells=FIXED).to_dicts()}
     get, steal = by_protocol["get"], by_protocol["steal"]
     overheads = f"2 ranks, no rank is idle: GET {_gain(get)}, STEAL {_gain(steal)} than MPI"
     grids, processes = _dynamic(table).values()
     return [
+        protocols(record),
         Tested("stealing has overheads", *judged(2, is_larger(_ends(get), _ends(steal)), overheads)),
         Tested("static chunks", None, "a thief needs an idle core, and the ranks use all cores here"),
         _faster("faster over grid sizes", grids),
@@ -164,7 +204,7 @@ def main() -> None:
     table = measured()
     table.write_csv("miniamr.csv", float_precision=4)
     write_figures([figure(table)], Path("miniamr.json"))
-    write_reproduced("miniamr", numbers(table), claims(table))
+    write_reproduced("miniamr", numbers(table), claims(table, copied()))
 
 
 if __name__ == "__main__":
