@@ -70,13 +70,29 @@ def grid(ranks: Iterable[int], sizes: Iterable[int]) -> list[Point]:
 
 
 def of_figures_2_to_5(times: pl.DataFrame, formulas: pl.DataFrame) -> list[Tested]:
-    """Return the verdicts; `times` has the columns of `orfeo.named`."""
+    """Return the verdicts; `times` has the columns of `orfeo.named`.
+
+    The evidence of a claim that does not hold for both has the points with the time of the last rank, too.
+    """
+    by_mean, by_last = (_on(rows, formulas) for rows in (times, times.with_columns(time="last")))
+    return [_with_last(*both) for both in zip(by_mean, by_last, strict=True)]
+
+
+def _on(times: pl.DataFrame, formulas: pl.DataFrame) -> list[Tested]:
     parts = [
         broadcast(Times(times, "bcast")),
         reduction(Times(times, "reduce")),
         conclusions(times, formulas),
     ]
     return [replace(one, source="simulated") for part in parts for one in part]
+
+
+def _with_last(one: Tested, last: Tested) -> Tested:
+    if one.evidence == last.evidence or (one.holds and last.holds):
+        return one
+    verdict = "holds" if last.holds else "does not hold"
+    text = f"{one.evidence}; with the time of the last rank the claim {verdict}: {last.evidence}"
+    return replace(one, evidence=text)
 
 
 def broadcast(at: Times) -> list[Tested]:
@@ -91,9 +107,11 @@ def broadcast(at: Times) -> list[Tested]:
     def is_similar(point: Point) -> bool:
         return 1 / _SIMILAR <= at.over("chain", "binomial", point) <= _SIMILAR
 
+    def over_fastest(one: str, point: Point) -> float:
+        return at.at(one, point) / min(at.at(name, point) for name in every)
+
     def spread(point: Point) -> float:
-        values = [at.at(name, point) for name in every]
-        return max(values) / min(values)
+        return max(over_fastest(name, point) for name in every)
 
     def default_is_best(point: Point) -> bool:
         return at.is_fastest("default", named, point)
@@ -127,6 +145,11 @@ def broadcast(at: Times) -> list[Tested]:
             "bcast: pipeline is slowest",
             grid([ranks for ranks in MANY if ranks >= 32], points.SIZES),
             lambda point: all(at.over("pipeline", name, point) > 1 for name in every if name != "pipeline"),
+        ),
+        counted(
+            "bcast: pipeline loses most when large",
+            grid([ranks for ranks in MANY if ranks >= 32], [1048576]),
+            lambda point: over_fastest("pipeline", point) > over_fastest("pipeline", (point[0], 2)),
         ),
         counted(
             "bcast: linear is poor",
@@ -165,6 +188,11 @@ def reduction(at: Times) -> list[Tested]:
     means = {name: fmean(log(at.at(name, point)) for point in both) for name in every}
     order = sorted(every, key=means.__getitem__)
     return [
+        counted(
+            "reduce: small messages are fast",
+            grid(points.RANKS, SHOWN[:1]),
+            lambda point: all(at.at(name, point) < at.at(name, (point[0], SHOWN[1])) for name in every),
+        ),
         Tested(
             "reduce: binomial and default scale best",
             max(growths[name] for name in good) < min(growths[name] for name in others),

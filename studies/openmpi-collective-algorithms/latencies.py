@@ -2,7 +2,7 @@
 
     .venv/bin/python studies/openmpi-collective-algorithms/latencies.py DIR
 
-Writes `latencies.csv` and `latencies.json` to DIR. Levels of this machine are hwloc's.
+Writes `architecture.csv`, `latencies.csv` and `latencies.json` to DIR. Levels of this machine are hwloc's.
 """
 
 from __future__ import annotations
@@ -41,8 +41,25 @@ DISTANCES = (
     Distance("cross socket", 64, "node"),
     Distance("inter-node", 128, "network"),
 )
+SIMULATED = Path(__file__).parent / "simulated" / "orfeo.yaml"
 _TIMES = ("time", "median", "ci_low", "ci_high")
 _WHY = "no two cores of this machine share a {} and no smaller level"
+
+
+def architecture() -> pl.DataFrame:
+    """Return ORFEO by sections 1 and 2 (Figure 1 is its processor), and as it is simulated."""
+    levels = {level.name: level for level in predict.load_machine(SIMULATED).levels}
+    cores = {"CCX": 4, "CCD": 8, "NUMA domain": 16, "socket": 64, "node": 128, "network": 256}
+    rows = [(f"cores of a {name}", str(count), str(levels[name].cores)) for name, count in cores.items()]
+    rows[-1] = ("cores of both nodes", *rows[-1][1:])
+    bandwidth = f"{float(levels['network'].shared or 0) * 8e-9:.0f} Gb/s"
+    rows += [
+        ("interconnect", "100 Gb/s", bandwidth),
+        ("placement", "--map-by core", "rank i on core i"),
+        ("MPI library", "Open MPI 4.1.6", "messages of Open MPI 4.1"),
+        ("benchmark", "OSU 7.4, -x 100 -i 1000", "one call, all ranks start together"),
+    ]
+    return pl.DataFrame(rows, schema=["attribute", "ORFEO", "simulated"], orient="row")
 
 
 def measured() -> pl.DataFrame:
@@ -128,6 +145,7 @@ def _markers(name: str, x: pl.Series, y: pl.Series, colour: str, symbol: str) ->
 def main() -> None:
     """Measure, and write the table and the figure."""
     rows = compare(measured())
+    architecture().write_csv("architecture.csv")
     rows.write_csv("latencies.csv", float_precision=3)
     write_figures([figure(rows)], Path("latencies.json"))
     write_reproduced("latencies", numbers=reproduced(rows), claims=[tested(rows)])

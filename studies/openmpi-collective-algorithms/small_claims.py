@@ -66,7 +66,7 @@ class Curves:
 def of_figures_6_and_7(rows: pl.DataFrame) -> list[Tested]:
     """Return the verdicts."""
     bcast, reduce = Curves(rows, "bcast"), Curves(rows, "reduce")
-    every = [*broadcast(bcast), *reduction(reduce), levels(bcast, reduce)]
+    every = [*broadcast(bcast), *reduction(reduce), levels(bcast, reduce), network(bcast, reduce)]
     return [replace(one, source="simulated") for one in every]
 
 
@@ -105,6 +105,7 @@ def reduction(of: Curves) -> list[Tested]:
         for name, source in _BOTH.items()
     }
     over = of.ratios("rabenseifner", 4)
+    powers = {label: {one: of.power(one, source) for one in of.names} for label, source in _BOTH.items()}
     return [
         Tested(
             "2 bytes: formulas of reductions capture trends",
@@ -118,6 +119,16 @@ def reduction(of: Curves) -> list[Tested]:
             all(after > 1.5 and after > before for before, after in beyond.values()),
             "binary over binomial, median up to 128 processes and beyond: "
             + "; ".join(f"{name} {before:.1f} and {after:.1f}" for name, (before, after) in beyond.items()),
+        ),
+        Tested(
+            "2 bytes: binomial scales best",
+            all(min(found, key=found.__getitem__) == "binomial" for found in powers.values()),
+            "from 16 processes on, times grow with the power "
+            + "; ".join(
+                f"{', '.join(f'{name} {power:.2f}' for name, power in found.items())} ({label})"
+                for label, found in powers.items()
+            )
+            + " of the processes",
         ),
         Tested(
             "2 bytes: Rabenseifner's formula follows closely",
@@ -144,6 +155,23 @@ def levels(bcast: Curves, reduce: Curves) -> Tested:
                 steps.append(f"{name}, {label}: {most}")
     text = f"{good} of {len(steps)} curves have their largest step where a level ends ({'; '.join(steps)})"
     return Tested("2 bytes: steps are where levels change", good == len(steps), text)
+
+
+def network(bcast: Curves, reduce: Curves) -> Tested:
+    """Return whether the network's step, from 128 to 129 processes, takes more time than any before."""
+    good, steps = 0, []
+    for of in (bcast, reduce):
+        for name in of.names:
+            for label, source in _BOTH.items():
+                rises = {
+                    before: of.at(name, after, source) - of.at(name, before, source)
+                    for before, after in pairwise(of.ranks)
+                    if after == before + 1
+                }
+                good += max(rises, key=rises.__getitem__) == LEVELS[-1]
+                steps.append(f"{name}, {label}: {1e6 * rises[LEVELS[-1]]:.2f}")
+    text = f"{good} of {len(steps)} curves have their largest step there, in µs: {'; '.join(steps)}"
+    return Tested("2 bytes: the network's step is the largest", good == len(steps), text)
 
 
 def lowest(name: str, of: Curves, source: str) -> Tested:
