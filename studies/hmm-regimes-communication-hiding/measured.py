@@ -54,8 +54,8 @@ def main() -> None:
         for solver in cells.SOLVERS
     }
     # As in the paper, an event slows the run with fixed ½ only. The last one is that run without it.
-    alone = [Run("cg", name, 1, event=name == PAPERS[0]) for name in PAPERS]
-    event = [method(run.method, [run], folder) for run in (*alone, Run("cg", PAPERS[0], 1))]
+    alone = [Run("cg", name, 1, event=name == PAPERS[0], calm=True) for name in PAPERS]
+    event = [method(run.method, [run], folder) for run in (*alone, Run("cg", PAPERS[0], 1, calm=True))]
     write(found, event)
 
 

@@ -48,29 +48,36 @@ SAMPLES = 10  # parts of a run
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a solver with a method; with the event, an extreme slowdown happens in it."""
+    """One run of a solver with a method.
+
+    With the event, an extreme slowdown happens in it. A `calm` run has no delay that nothing hides: in the
+    paper's Figure 13, the sums of the methods without the event are nearly straight lines.
+    """
 
     solver: str
     method: str
     number: int
     event: bool = False
+    calm: bool = False
 
     @property
     def name(self) -> str:
         """Name of the profile, without extension."""
-        return f"{self.solver}-{self.method}-{self.number}{'-event' if self.event else ''}"
+        more = "-event" * self.event + "-calm" * self.calm
+        return f"{self.solver}-{self.method}-{self.number}{more}"
 
     def delays(self, work: float) -> list[str]:
         """Return the delays of rank 1's messages, in the form of `--once`."""
         random = np.random.default_rng(self.number)
         most, stay = ITERATIONS[self.solver] * MESSAGES[self.solver], STAY[self.solver]
-        level, first, found = int(random.integers(len(DELAYS))), 0, []
+        delays = DELAYS[:-1] if self.calm else DELAYS
+        level, first, found = int(random.integers(len(delays))), 0, []
         while first < most:
             count = int(random.integers(stay // 2, stay + stay // 2 + 1))
-            if DELAYS[level] > 0:
-                found.append(_once(first, DELAYS[level] * work, count))
+            if delays[level] > 0:
+                found.append(_once(first, delays[level] * work, count))
             first += count
-            level = (level + int(random.integers(1, len(DELAYS)))) % len(DELAYS)
+            level = (level + int(random.integers(1, len(delays)))) % len(delays)
         if self.event:
             begin, end = (int(share * ITERATIONS[self.solver]) for share in EVENT[:2])
             found.append(_once(begin, EVENT[2] * work, end - begin))

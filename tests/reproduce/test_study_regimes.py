@@ -168,3 +168,14 @@ def test_contributions_of_the_measured_runs_are_late(
     assert np.median(found["output_wait"][0]) > 3 * WORK  # rank 0 waits for contributions
     assert np.median(found["output_wait"][1]) < WORK  # and rank 1 for none
     assert run.delays(WORK) == run.delays(WORK)
+
+
+def test_the_event_is_the_only_extreme_delay_of_its_runs(module: Callable[[str], Any]) -> None:
+    runs = module("poisson_runs")
+
+    def lengths(**more: bool) -> set[str]:
+        return {delay.split(":")[2] for delay in runs.Run("cg", "fixed", 1, **more).delays(WORK)}
+
+    assert lengths() == {"650.000us", "1900.000us"}
+    assert lengths(calm=True) == {"650.000us"}
+    assert lengths(calm=True, event=True) == {"650.000us", "10000.000us"}
