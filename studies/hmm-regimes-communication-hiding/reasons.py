@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import published
 import tables
+from cells import Arrays
+from figures import NAMES
 from study import Floats, Method
 
 REGIME = ("mean", "std", "share")
@@ -20,7 +22,7 @@ def of_regimes(base: Method, method: Method) -> dict[str, str]:
         printed_mean, printed_std, _ = published.TABLE_1[method.name][regime]
         texts = (
             f"{mean / first:.2f} times {base.name} 1, paper {printed_mean / printed_first:.2f};"
-            f" {base.name} takes {1e3 * own_time(base):.2f} ms without waits",
+            f" {base.name} takes {1e3 * own_time(base.fastest):.2f} ms without waits",
             f"{100 * std / mean:.0f} % of its mean, paper {100 * printed_std / printed_mean:.0f} %;"
             " injected delays have three lengths",
             f"share by rank: {by_rank(method, regime)}; only rank 0 waits for contributions",
@@ -31,9 +33,8 @@ def of_regimes(base: Method, method: Method) -> dict[str, str]:
     return found
 
 
-def own_time(method: Method) -> float:
-    """Return the seconds of a MatVec without waits: the median."""
-    run = method.fastest
+def own_time(run: Arrays) -> float:
+    """Return the seconds of a run's MatVecs without waits: the median."""
     return float(np.median(run["t_in"] + run["t_out"] - run["input_wait"] - run["output_wait"]))
 
 
@@ -73,3 +74,13 @@ def of_largest_deviation(methods: Sequence[Method]) -> str:
         most = int(np.nanargmax([std for _, std, _ in rows]))
         found.append(f"{method.name} {100 * rows[most][2]:.0f} %")
     return f"MatVecs in the regime of the largest σ, CG: {', '.join(found)}"
+
+
+def of_runs(found: Mapping[str, Sequence[Method]]) -> str:
+    """Return how long MatVecs without waits take in a method's runs: the processor's part of a difference."""
+    texts = []
+    for solver, methods in found.items():
+        for method in methods:
+            times = [1e3 * own_time(run) for run in method.runs]
+            texts.append(f"{NAMES[solver]} {method.name} {min(times):.2f} to {max(times):.2f}")
+    return f"medians of runs without waits, ms: {', '.join(texts)}"

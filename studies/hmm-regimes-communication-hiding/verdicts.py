@@ -88,7 +88,9 @@ def _milliseconds(times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
 
 def _of_modes(cg: Methods, gmg: Methods) -> list[Tested]:
     made = []
-    delays = ", ".join(f"{1e3 * delay * reasons.own_time(cg[0]):.2f}" for delay in poisson_runs.DELAYS)
+    delays = ", ".join(
+        f"{1e3 * delay * reasons.own_time(cg[0].fastest):.2f}" for delay in poisson_runs.DELAYS
+    )
     injected = f"delays of {delays} ms are injected into rank 1's contributions"
     for name, methods, times, wanted in (
         ("three modes of medians", cg, over_ranks, 3),
@@ -206,12 +208,13 @@ def _of_times(cg: Methods, gmg: Methods) -> list[Tested]:
 def _of_runs(found: Mapping[str, Methods]) -> list[Tested]:
     table = pl.concat([tables.run_tests(methods, NAMES[solver]) for solver, methods in found.items()])
     level = _LEVEL / table["pairs"].sum()
+    own = reasons.of_runs(found)
     same, different = (table.filter(table["same_method"] == same) for same in (True, False))
     return [
         Tested(
             "runs of one method are alike",
             bool((same["least_p"] >= level).all()),
-            f"least p {same['least_p'].min():.2g} of {same['pairs'].sum()} pairs, level {level:.2g}",
+            f"least p {same['least_p'].min():.2g} of {same['pairs'].sum()} pairs, level {level:.2g}; {own}",
         ),
         Tested(
             "methods differ",

@@ -141,6 +141,8 @@ def test_the_measured_part_judges_its_runs(
     assert claims["three modes of medians"] is False
     evidence = next(one.evidence for one in results.claims if one.name == "three modes of medians")
     assert re.search(r"fixed 3 .*dynamic 2 ", evidence)
+    alike = next(one.evidence for one in results.claims if one.name == "runs of one method are alike")
+    assert re.search(r"; medians of runs without waits, ms: CG fixed 1\.[0-9]{2} to 1\.", alike)
     assert claims["methods differ"] is False  # dynamic and test are the same here
     assert claims["one mode of GMG-CG"] is False
     monkeypatch.setattr(measured.poisson_runs, "cores", lambda: 1)
