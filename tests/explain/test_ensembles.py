@@ -392,6 +392,19 @@ def test_each_level_has_a_colour_of_its_own(tmp_path: Path, number: int) -> None
         assert colours == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
 
 
+def test_a_level_of_any_panel_is_in_the_legend_once(tmp_path: Path) -> None:
+    for cluster, number in (("few", 2), ("many", 4)):
+        names = ["solve", *(f"solve/level {level}" for level in range(number))]
+        rows = [{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(len(names) + 1)]
+        told = {"ranks": 1, "metadata": {"cluster": cluster}}
+        made = draft(told, paths=path_rows(*names), processes=process_rows("a"), ranks=rows)
+        made.write(tmp_path / f"{cluster}.halo")
+    runs = haloscope.open_all(f"{tmp_path}/*.halo")
+    drawn = ensembles.levels(runs, "solve/level #", by="cluster").figure()
+    assert len(drawn.data) == 6
+    assert [line.name for line in drawn.data if line.showlegend] == ["0", "1", "2", "3"]
+
+
 @pytest.mark.parametrize(
     "regions",
     [

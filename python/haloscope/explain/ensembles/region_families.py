@@ -88,12 +88,15 @@ def _draw(frame: pl.DataFrame, family: str, quantity: str, against: str) -> Figu
     numbers = frame["level"].unique().sort().to_list()
     colours = dict(zip(numbers, regime_colours(len(numbers)), strict=True))
     drawn: list[Panel] = []
+    # A level that only a later panel has is in the legend, too.
+    listed: set[object] = set()
     for (series,), rows in frame.group_by(["series"], maintain_order=True):
         parts = rows.group_by(["level", "path"], maintain_order=True)
-        traces = [
-            _trace_level(part, number, position, colours[number], not drawn)
-            for position, ((number, _), part) in enumerate(parts)
-        ]
+        traces = []
+        for position, ((number, _), part) in enumerate(parts):
+            shown = number not in listed
+            traces.append(_trace_level(part, number, position, colours[number], shown))
+            listed.add(number)
         drawn.append(Panel(str(series) if frame["series"].n_unique() > 1 else "", traces))
     shown_quantity = QUANTITIES[quantity]
     heading = (
