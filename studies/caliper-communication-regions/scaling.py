@@ -132,7 +132,8 @@ def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[Figure]]]:
     amg = of(runs, "program", "amg")
     family = family_of(amg)
     for number, quantity in ((2, "most_bytes"), (3, "sources")):
-        yield number, [titled(ensembles.levels(amg, family, quantity, by="cluster").drawn, number)]
+        drawn = titled(ensembles.levels(amg, family, quantity, by="cluster").drawn, number)
+        yield number, [with_hundred(drawn) if number == 3 else drawn]
     # In the paper: three programs on 64 to 896 processes, and two on 8 to 64.
     for number, programs, system in ((5, ("sweep", "hydro"), "simulated"), (6, ("sweep", "amg"), "here")):
         few = of(runs, "program", *programs)
@@ -182,6 +183,28 @@ def with_printed(figure: Figure, number: int, column: int) -> Figure:
     ranks = sorted({x for trace in (*figure.traces, *traces) for x in trace["x"]})
     layout["xaxis"] = {**xaxis, "tickvals": ranks, "ticktext": [f"{x:g}" for x in ranks]}
     return replace(figure, traces=[*figure.traces, *traces], layout=layout)
+
+
+def with_hundred(figure: Figure) -> Figure:
+    """Return Figure 3 with the number of partners that the paper prints: level 6 on 512 processes of Dane."""
+    title = next(note for note in figure.layout["annotations"] if AMG["Dane"] in note["text"])
+    axes = {name: title[f"{name}ref"].removesuffix(" domain") for name in ("x", "y")}
+    star: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "level 6, the paper: more than 100",
+        "x": [512],
+        "y": [100],
+        "marker": {"symbol": "star", "size": 11, "color": "#444"},
+        "hovertemplate": "512: more than 100<extra>level 6, the paper</extra>",
+        "xaxis": axes["x"],
+        "yaxis": axes["y"],
+    }
+    layout = dict(figure.layout)
+    for name in (one for one in figure.layout if one.startswith("xaxis")):
+        more = {key: [*layout[name][key], value] for key, value in (("tickvals", 512), ("ticktext", "512"))}
+        layout[name] = {**layout[name], **more}
+    return replace(figure, traces=[*figure.traces, star], layout=layout)
 
 
 def times(runs: Ensemble, names: Sequence[str]) -> pl.DataFrame:

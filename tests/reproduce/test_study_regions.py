@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from haloscope.markov.figures import Figure
 from haloscope.reproduce.study import Reproduced, studies
 from support.missing import missing
 
@@ -200,6 +201,20 @@ def test_a_rate_is_compared_by_its_bytes_and_seconds(script: Script) -> None:
     assert kripke.value == 200
     # 4.03E+09 bytes of 64 processes, at 50 MB/s.
     assert "sends 63 MB (Table IV), at this rate in 1.26 s of main; here 20 MB in 0.1 s" in kripke.why
+
+
+def test_figure_3_has_the_papers_number(script: Script) -> None:
+    scaling = script(STUDY, "scaling")
+    notes = [
+        {"text": f"<b>{scaling.AMG[system]}</b>", "xref": f"{x} domain", "yref": f"{y} domain"}
+        for system, x, y in (("Tioga", "x", "y"), ("Dane", "x2", "y2"))
+    ]
+    ticks = {"tickvals": [64], "ticktext": ["64"]}
+    layout = {"annotations": notes, "xaxis": ticks, "xaxis2": ticks, "yaxis": {}}
+    drawn = scaling.with_hundred(Figure("", [], layout))
+    (star,) = drawn.traces
+    assert (star["x"], star["y"], star["xaxis"], star["yaxis"]) == ([512], [100], "x2", "y2")
+    assert drawn.layout["xaxis2"]["tickvals"] == [64, 512]
 
 
 def test_claims_on_times_follow_simulated_runs(script: Script) -> None:
