@@ -138,7 +138,10 @@ def figure(table: pl.DataFrame) -> Figure:
             (f"{FIXED}³ cells, over processes", processes, "ranks", 19.4, max(GRIDS), (1, 9)),
         )
     ]
-    caption = f"Median of {ROUNDS} pairs of alternating runs, 95 % intervals. Slides: results with miniAMR."
+    caption = (
+        f"Median of {ROUNDS} pairs of alternating runs, 95 % intervals. Slides: results with miniAMR."
+        " They do not print where the gain is largest, so stars are at the right end."
+    )
     return draw(drawn, axis("cells along an edge; processes"), axis("less time, %"), caption, columns=2)
 
 
