@@ -57,7 +57,6 @@ def _make_numbers(caption: str, numbers: Sequence[NumberVerdict]) -> Table:
         unit = f" {number.unit}" if number.unit else ""
         row: list[Cell] = [
             _cell(number.name),
-            _cell(number.where),
             (None, printable(number.printed + unit)),
             (value, UNKNOWN if value is None else _number_with_interval(number) + unit),
         ]
@@ -70,20 +69,22 @@ def _make_numbers(caption: str, numbers: Sequence[NumberVerdict]) -> Table:
                 UNKNOWN if number.difference is None else f"{100 * number.difference:+.1f} %",
             ),
             (number.state, number.state),
-            _cell(number.ours.source if number.ours else UNKNOWN),
             _cell(number.why),
+            _cell(number.where),
+            _cell(number.ours.source if number.ours else UNKNOWN),
         ]
         rows.append(row)
     columns = [
         ("number", ""),
-        ("place", "In the paper"),
         ("paper", "As printed"),
         ("here", "With its 95 % interval where there is one"),
         *([("original", "By the paper's own program")] if with_originals else []),
         ("difference", "Here relative to the paper"),
         ("verdict", ""),
-        ("source", "How the value here was obtained"),
+        # Before the place and the source, so that a narrow page shows it without scrolling.
         ("reason", "Of the difference, or of the tolerance"),
+        ("place", "In the paper"),
+        ("source", "How the value here was obtained"),
     ]
     return Table(caption, columns, rows)
 
@@ -94,7 +95,10 @@ def _number_with_interval(number: NumberVerdict) -> str:
         return UNKNOWN
     if ours.low is None or ours.high is None:
         return number_text(ours.value)
-    return f"{number_text(ours.value)} [{number_text(ours.low)}, {number_text(ours.high)}]"
+    value, low, high = (
+        f"{one:.4g}" if abs(one) < 1e4 else number_text(one) for one in (ours.value, ours.low, ours.high)
+    )
+    return f"{value} [{low}, {high}]"
 
 
 def _make_claims(claims: Sequence[ClaimVerdict]) -> Table:
