@@ -22,6 +22,7 @@ from playwright.sync_api import Browser
 
 from support.budget import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary
 from support.cluster import Cluster, cluster, obstacle
+from support.limits import LONG
 from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
@@ -82,6 +83,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
         if _is_long(config) and hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("long")
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.timeout(LONG))
 
 
 @cache

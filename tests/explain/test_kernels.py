@@ -19,9 +19,7 @@ USE = "from haloscope.explain import native_library; print(native_library()._nam
 PROGRAMS = [Path(__file__).with_name("programs") / name for name in ("odd_shapes.py", "odd_traces.py")]
 
 
-@pytest.mark.parametrize(
-    "effort", ["some", pytest.param("all", marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
-)
+@pytest.mark.parametrize("effort", ["some", pytest.param("all", marks=pytest.mark.long)])
 def test_sanitizers_report_nothing(tmp_path: Path, effort: str) -> None:
     try:
         # The check for undefined behaviour doubles the time of the build.

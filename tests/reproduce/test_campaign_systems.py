@@ -184,7 +184,6 @@ def test_every_variant_leaves_its_mark(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)  # the first test that needs the finite elements builds them
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_the_bundled_application_with_libraries_is_one_as_well(
     campaign: Command, mpi: Mpi, tmp_path: Path

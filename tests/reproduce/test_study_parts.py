@@ -143,7 +143,6 @@ def test_parts_of_the_studies_name_what_they_lack(bare: Path, study: str, part: 
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_study_runs_from_end_to_end(tmp_path: Path, name: str) -> None:
     """Those that take minutes; a part that cannot run here names the missing component."""
