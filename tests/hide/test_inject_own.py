@@ -14,18 +14,18 @@ from support.mpi import Mpi
 from support.processes import run_program
 from support.programs import Compiler
 
-OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:110ms"]
+OPTIONS = ["--latency", "constant:40ms", *(word for late in "3579" for word in ("--once", f"0:{late}:110ms"))]
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
 def test_callbacks_and_handlers_of_the_program(mpi: Mpi, inject: Inject) -> None:
-    """Callbacks and error handlers work, as do latencies after receives that were freed or too short."""
+    """Callbacks and error handlers work, as do latencies after freed, truncated and refused messages."""
     done = inject(mpi, 2, "own.c", options=OPTIONS, flags=["-Wall", "-Wextra", "-Werror"])
     assert "bypassed the injector" not in done.done.stderr  # no stamp was missed
     times = [(words[0], float(words[1])) for words in done.lines if words[0] != "callbacks"]
-    assert len(times) == (12 if mpi.abi == "mpich" else 4)
+    assert len(times) == (14 if mpi.abi == "mpich" else 6)
     assert [name for name, time in times if time <= 0.0399] == []
-    assert {name for name, time in times if time > 0.1499} >= {"freed", "truncated"}
+    assert {name for name, time in times if time > 0.1499} >= {"freed", "truncated", "tested", "refused"}
     # One copy for each of two duplicates, a deletion for each of four communicators, one error.
     callbacks = sorted(words[1:] for words in done.lines if words[0] == "callbacks")
     assert callbacks == [[rank, "2", "4", "1"] for rank in ("0", "1")]

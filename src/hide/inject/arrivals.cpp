@@ -2,22 +2,12 @@
 #include "interpose/report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
-#include <list>
 #include <utility>
 
 namespace haloscope::inject {
 
 namespace {
-
-// A stamp whose sending is not over when it is sent: rare, as stamps are small.
-struct Pending {
-  std::array<std::byte, 32> content;
-  MPI_Request request;
-};
-std::list<Pending> pending;
 
 std::uint64_t instance() {
   const double every = state.plan.every_seconds;
@@ -196,34 +186,6 @@ Link link_to(const Communicator &communicator, int rank) {
 bool reaches(const Communicator *communicator, int rank) {
   return communicator != nullptr && rank >= 0 && rank != communicator->rank &&
          static_cast<std::size_t>(rank) < communicator->world.size();
-}
-
-void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Comm comm) {
-  pending.remove_if([](Pending &old) {
-    int done = 0;
-    return real.Test(&old.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
-  });
-  Pending &stamp = pending.emplace_back();
-  std::memcpy(stamp.content.data(), content, size);
-  // An error about the tag is raised by the program's own message.
-  const int result =
-      real.Isend(stamp.content.data(), static_cast<int>(size), MPI_BYTE, dest, tag, comm, &stamp.request);
-  int done = 0;
-  if (result != MPI_SUCCESS || real.Test(&stamp.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
-      done != 0)
-    pending.pop_back();
-}
-
-void stamp(MPI_Comm comm, int dest, int tag) {
-  if (dest < 0) return;
-  if (Communicator *communicator = communicator_of(comm)) stamp(*communicator, dest, tag);
-}
-
-void stamp(Communicator &communicator, int dest, int tag) {
-  if (!reaches(&communicator, dest) || communicator.stamps == MPI_COMM_NULL) return;
-  if (!state.plan.stamps(link_to(communicator, dest))) return;
-  const Moment due = departed(communicator, dest, tag);
-  send_stamp(&due, sizeof due, dest, tag, communicator.stamps);
 }
 
 Moment departed(const Communicator &communicator, int dest, int tag) {

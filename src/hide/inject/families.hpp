@@ -14,11 +14,18 @@ inline void stamp_alone(MPI_Comm comm, int dest, int tag) {
   const Lock lock;
   stamp(comm, dest, tag);
 }
+inline void spare_alone(MPI_Comm comm, int dest, int tag) {
+  const Lock lock;
+  spare_stamp(comm, dest, tag);
+}
 
 template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
   const Entry entry; // for the call, too: some Fortran functions call C's
-  if (entry) stamp_alone(comm, dest, tag);
-  return call();
+  if (!entry) return call();
+  stamp_alone(comm, dest, tag);
+  const int result = call();
+  if (!has_message(result)) spare_alone(comm, dest, tag);
+  return result;
 }
 
 // The lock is held over both, so that stamps of several threads come in the order of their messages.
@@ -27,7 +34,9 @@ template <class Call> int post_send(int dest, int tag, MPI_Comm comm, Call &&cal
   if (!entry) return call();
   const Lock lock;
   stamp(comm, dest, tag);
-  return call();
+  const int result = call();
+  if (!has_message(result)) spare_stamp(comm, dest, tag);
+  return result;
 }
 
 // Calls `then` after a call that succeeds.
@@ -105,6 +114,7 @@ template <class Call> int exchange(int dest, int tag, MPI_Comm comm, MPI_Status 
   stamp_alone(comm, dest, tag);
   Status status{given};
   const int result = call(status());
+  if (!has_message(result)) spare_alone(comm, dest, tag);
   wait_for_message(result, comm, *status());
   return result;
 }
@@ -115,7 +125,9 @@ int post_exchange(int dest, int tag, int source, int source_tag, MPI_Comm comm, 
   const Entry entry;
   if (!entry) return call();
   stamp_alone(comm, dest, tag);
-  return remember_receive(source, source_tag, comm, request, {.exchange = true}, call);
+  const int result = remember_receive(source, source_tag, comm, request, {.exchange = true}, call);
+  if (!has_message(result)) spare_alone(comm, dest, tag);
+  return result;
 }
 
 template <class Call> int probe(MPI_Comm comm, MPI_Status *given, Call &&call) {

@@ -86,6 +86,11 @@ void complete(const Kept &request, int result) {
   if (request->duplicate) finish(*request->duplicate, result == MPI_SUCCESS);
 }
 
+void complete_at_once(const Kept &request, int result, const MPI_Status &status) {
+  if (request && result != MPI_SUCCESS && has_message(result)) due_of(*request, status);
+  complete(request, result);
+}
+
 void forget(MPI_Request handle) {
   const Lock lock;
   state.requests.erase(value_of(handle));
@@ -256,33 +261,35 @@ Moment Masked::due() const noexcept {
   return others_ ? std::min(due_, now() + pause) : due_;
 }
 
-void Masked::update(int index, int result) {
+void Masked::update(int index, int result, const MPI_Status &status) {
   const auto i = static_cast<std::size_t>(index);
   given_[i] = ready_[i];
-  complete(before_[i], result);
+  complete_at_once(before_[i], result, status);
 }
 
-int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due) {
+int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *given, Moment &due) {
+  interpose::Status status{given};
   Masked masked{requests, count};
   const Completing completing{masked.requests()};
-  const int result = next.Testany(count, masked.data(), index, flag, status);
+  const int result = next.Testany(count, masked.data(), index, flag, status());
   due = masked.due();
   if (*flag != 0 && *index != MPI_UNDEFINED)
-    masked.update(*index, result);
+    masked.update(*index, result, *status());
   else if (result == MPI_SUCCESS && *flag != 0 && !masked.is_all_ready())
     *flag = 0; // MPI has not seen the requests that are held back
   return result;
 }
 
-int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due) {
+int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *given, Moment &due) {
   Masked masked{requests, count};
   const Completing completing{masked.requests()};
+  std::vector<MPI_Status> own(given == MPI_STATUSES_IGNORE ? static_cast<std::size_t>(count) : 0);
+  MPI_Status *statuses = own.empty() ? given : own.data();
   const int result = next.Testsome(count, masked.data(), done, indices, statuses);
-  const bool tells = result == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE;
   due = masked.due();
   if (*done == MPI_UNDEFINED && !masked.is_all_ready()) *done = 0;
   for (int i = 0; *done != MPI_UNDEFINED && i < *done; i++)
-    masked.update(indices[i], tells ? statuses[i].MPI_ERROR : result);
+    masked.update(indices[i], result == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : result, statuses[i]);
   return result;
 }
 

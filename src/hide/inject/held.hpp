@@ -7,6 +7,13 @@
 
 namespace haloscope::inject {
 
+// Whether a message was sent or received: also if there was too little room for it.
+inline bool has_message(int result) {
+  int kind = result;
+  if (result != MPI_SUCCESS) real.Error_class(result, &kind);
+  return kind == MPI_SUCCESS || kind == MPI_ERR_TRUNCATE;
+}
+
 // Handles that are known to the injector; sends are not, as nothing holds them back.
 Kept known(MPI_Request handle);
 std::vector<Kept> known(const MPI_Request *handles, int count);
@@ -15,7 +22,10 @@ void keep(MPI_Request handle, const Request &request); // under the lock
 void remember_due(Request &request, Moment due);
 // After completion: a persistent request stays, without the state of its last message. Its handle may already
 // be that of a request of a different thread.
-void complete(const Kept &request, int result = MPI_SUCCESS);
+void complete(const Kept &request, int result);
+// The same where nothing is held back any more. A message for which there was too little room has a stamp,
+// too.
+void complete_at_once(const Kept &request, int result, const MPI_Status &status);
 void forget(MPI_Request handle);
 // Called for a receive that the program frees while it is active. Returns whether it is kept, so that its
 // stamp is taken.
@@ -55,7 +65,7 @@ public:
   [[nodiscard]] Moment due() const noexcept;
   MPI_Request *data() noexcept { return ready_.data(); }
   // After the library completed or left the request at this place.
-  void update(int index, int result);
+  void update(int index, int result, const MPI_Status &status);
   [[nodiscard]] const std::vector<Kept> &requests() const noexcept { return before_; }
 
 private:
@@ -68,8 +78,8 @@ private:
 };
 
 // Finds a request that may complete, if there is one. `flag` is also set if none ever will.
-int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due);
-int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due);
+int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *given, Moment &due);
+int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *given, Moment &due);
 
 // MPI_Request_get_status_any and _some.
 int peeked_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status);

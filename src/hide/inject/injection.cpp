@@ -103,6 +103,7 @@ void finalise() noexcept {
     state.library.reset();
   try {
     sweep_freed(true);
+    drop_stamps(*communicator_of(MPI_COMM_WORLD));
     if (sessions == 0) close_journal();
   } catch (const std::exception &error) {
     interpose::complain(std::string{"the record of injected latencies is lost: "} + error.what());

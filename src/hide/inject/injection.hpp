@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace haloscope::inject {
@@ -49,6 +50,8 @@ struct Communicator : std::enable_shared_from_this<Communicator> {
     Moment due;
   };
   std::vector<Peeked> peeked; // stamps of messages that were probed and not received yet
+  // Destinations and tags of stamps whose message MPI refused. The next such message has no other stamp.
+  std::vector<std::pair<int, int>> spare;
 };
 
 // A communicator that MPI_Comm_idup is making, and the communicator of its stamps.
@@ -158,6 +161,8 @@ bool reaches(const Communicator *communicator, int rank);
 // Under the lock. Draws a latency for a message and sends its stamp.
 void stamp(MPI_Comm comm, int dest, int tag);
 void stamp(Communicator &communicator, int dest, int tag);
+void drop_stamps(const Communicator &communicator);
+void spare_stamp(MPI_Comm comm, int dest, int tag);                   // MPI has refused its message
 Moment departed(const Communicator &communicator, int dest, int tag); // under the lock: draws alone
 void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Comm comm);
 // Returns when the message with this status arrives; 0 is at once. `waits`: the stamp is under way, and is

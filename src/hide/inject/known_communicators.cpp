@@ -218,6 +218,7 @@ std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, Communicator &original) {
   original.idups++;
   auto made = std::make_shared<Communicator>(original);
   made->peeked.clear();
+  made->spare.clear();
   auto duplicate = std::make_shared<Duplicate>(comm, made, MPI_REQUEST_NULL);
   made->stamps = MPI_COMM_NULL;
   if (original.stamps != MPI_COMM_NULL && original.idups <= max_idups &&

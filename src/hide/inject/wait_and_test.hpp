@@ -8,13 +8,8 @@ namespace haloscope::inject {
 
 using interpose::Status;
 
-// Whether a receive has got a message, and how long it waits for its stamp. Of a message for which there was
-// too little room the stamp must not stay behind for the next one of its tag.
-inline bool has_message(int result) {
-  int kind = result;
-  if (result != MPI_SUCCESS) real.Error_class(result, &kind);
-  return kind == MPI_SUCCESS || kind == MPI_ERR_TRUNCATE;
-}
+// Of a message for which there was too little room the stamp must not stay behind for the next one of its
+// tag.
 inline void wait_for_message(int result, MPI_Comm comm, const MPI_Status &status) {
   if (has_message(result))
     wait_until(arrival(communicator_of(comm), status, result == MPI_SUCCESS).value_or(0));
@@ -33,9 +28,9 @@ template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&c
   return result;
 }
 
-template <class Call> int test(MPI_Request *request, int *flag, MPI_Status *status, Call &&call) {
+template <class Call> int test(MPI_Request *request, int *flag, MPI_Status *given, Call &&call) {
   const Entry entry;
-  if (!entry) return call(status);
+  if (!entry) return call(given);
   const Kept waiting = known(*request);
   Moment due = INT64_MAX;
   if (!may_complete(waiting, due)) {
@@ -43,8 +38,9 @@ template <class Call> int test(MPI_Request *request, int *flag, MPI_Status *stat
     return MPI_SUCCESS;
   }
   const Completing completing{{&waiting, 1}};
-  const int result = call(status);
-  if (result != MPI_SUCCESS || *flag != 0) complete(waiting, result);
+  Status status{given};
+  const int result = call(status());
+  if (result != MPI_SUCCESS || *flag != 0) complete_at_once(waiting, result, *status());
   return result;
 }
 
@@ -107,9 +103,13 @@ int test_all(int count, MPI_Request *requests, int *flag, MPI_Status *given, Cal
     return MPI_SUCCESS;
   }
   const Completing completing{waiting};
-  const int result = call(given);
-  if (result != MPI_SUCCESS || *flag != 0)
-    for (const auto &request : waiting) complete(request, result);
+  std::vector<MPI_Status> own(given == MPI_STATUSES_IGNORE ? waiting.size() : 0);
+  MPI_Status *statuses = own.empty() ? given : own.data();
+  const int result = call(statuses);
+  for (std::size_t i = 0; (result != MPI_SUCCESS || *flag != 0) && i < waiting.size(); i++) {
+    const int error = result == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : result;
+    if (error != MPI_ERR_PENDING) complete_at_once(waiting[i], error, statuses[i]);
+  }
   return result;
 }
 

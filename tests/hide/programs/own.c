@@ -1,5 +1,5 @@
 /* Attributes and callbacks of a program's communicators, and the latency of each message after others were
- * freed, truncated, or exchanged. */
+ * freed, truncated, refused, or exchanged. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,8 +71,8 @@ static void attributes(void) {
   printf("callbacks %d %d %d %d\n", rank, copies, deletes, errors);
 }
 
-/* The receive of rank 0's message 2 is freed, that of message 4 has a too small buffer. Messages 3 and 5 are
- * late. */
+/* The receive of rank 0's message 2 is freed, those of messages 4 and 6 have a too small buffer, and MPI
+ * refuses two that come before message 8. Messages 3, 5, 7 and 9 are late. */
 static void left_behind(void) {
   MPI_Request request;
   if (rank == 1) {
@@ -86,6 +86,20 @@ static void left_behind(void) {
   if (rank == 0) MPI_Send(sent, 4, MPI_INT, 1, 4, MPI_COMM_WORLD);
   if (rank == 1) MPI_Recv(got, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   message(MPI_COMM_WORLD, 1, 0, "truncated");
+  if (rank == 0) MPI_Send(sent, 4, MPI_INT, 1, 4, MPI_COMM_WORLD);
+  if (rank == 1) {
+    MPI_Irecv(got, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, &request);
+    for (int done = 0, result = MPI_SUCCESS; !done && result == MPI_SUCCESS;)
+      result = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  }
+  message(MPI_COMM_WORLD, 1, 0, "tested");
+  if (rank == 0) {
+    MPI_Send(sent, -1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+    MPI_Isend(sent, -1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);
+    MPI_Send(sent, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+  }
+  if (rank == 1) MPI_Recv(got, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  message(MPI_COMM_WORLD, 1, 0, "refused");
 }
 
 #if MPI_VERSION >= 4
