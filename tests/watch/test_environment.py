@@ -81,6 +81,19 @@ def test_disk_that_is_full(any_mpi: Mpi, during: Path, haloscope: Path, mount: M
     check_whole(Watched(join(library(any_mpi), records, profile), profile))
 
 
+def test_a_limit_that_only_the_program_has(
+    any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path, live: Path
+) -> None:
+    """`haloscope run` writes what the program could not."""
+    profile = tmp_path / "run.halo"
+    done = run(haloscope, any_mpi, profile, [str(during), "prlimit --pid $PPID --fsize=0"], live)
+    assert (done.returncode, done.stdout) == (0, "end\n")
+    lost = next(line for line in said(done) if "could not be written" in line)
+    assert "haloscope run tries again" in lost
+    assert "recover" not in done.stderr
+    check_whole(Watched(done, profile))
+
+
 @pytest.mark.parametrize("command", ["rm -r {}", "mount -o remount,ro {}"])
 def test_directory_that_goes_away(
     any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, live: Path, command: str

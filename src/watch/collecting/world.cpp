@@ -62,6 +62,14 @@ std::string output_of(const std::string &spawned, const std::string &output) {
   return output.substr(0, output.size() - (named ? 5 : 0)) + "-" + spawned + (named ? ".halo" : "");
 }
 
+// What can still become a profile that could not be written.
+std::string what_remains(const ProcessRecord &process) {
+  if (!global().arena.recoverable())
+    return "; there was no space for live records, so the recorded data are lost";
+  if (process.run[0] != 0) return "; haloscope run tries again, with the records in " + live_directory();
+  return "; the records are kept in " + live_directory() + ", for haloscope recover";
+}
+
 // On rank 0 the blocks go into the file; when that fails once, the rest is taken and dropped.
 bool reduce_and_write(Contents &mine) {
   const ProcessRecord &process = *global().process;
@@ -96,11 +104,8 @@ bool reduce_and_write(Contents &mine) {
           " events of the trace are lost, because there was no space; set HALOSCOPE_TRACE_MEMORY, "
           "and HALOSCOPE_TRACE_SPOOL to a directory with free space");
     if (!problem.empty())
-      interpose::complain(
-          "the profile " + std::string{process.output.data()} + " could not be written: " + problem +
-          (global().arena.recoverable()
-               ? "; the records are kept in " + live_directory() + ", for haloscope recover"
-               : std::string{"; there was no space for live records, so the recorded data are lost"}));
+      interpose::complain("the profile " + std::string{process.output.data()} +
+                          " could not be written: " + problem + what_remains(process));
     return problem.empty();
   };
   return reduce(comm, patience, mine, store, finish);
