@@ -49,6 +49,8 @@ _ENVIRONMENT = {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
     },
 }
+# For one rank with many calls: one that yields waits for its turn in each call on a busy machine.
+NO_YIELD = {"OMPI_MCA_mpi_yield_when_idle": "0"}
 # Debian renames MPICH's library, and only that.
 _SONAMES = {"openmpi": ("libmpi.so.40",), "mpich": ("libmpi.so.12", "libmpich.so.12")}
 

@@ -169,7 +169,7 @@ def place(
     runs.mkdir()
     for name, options in (("profile", ["--series", "step"]), ("trace", ["--series", "step", "--trace"])):
         watch = [str(haloscope), "run", "--quiet", *options, "-o", str(runs / f"{name}.halo"), "--"]
-        subprocess.run([*watch, *map(str, launch), str(app), "30000"], env=environment, check=True)
+        subprocess.run([*watch, *map(str, launch), str(app), "3000"], env=environment, check=True)
     values = {
         "haloscope": str(haloscope),
         "app": str(app),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.mpi import Mpi
+from support.mpi import NO_YIELD, Mpi
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
@@ -41,10 +41,7 @@ def test_many_threads(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
 
 def test_many_communicators_and_graphs(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     built = program(compiler, mpi, "many_communicators.c")
-    # One rank, which does not yield: one that waits for its turn in each call takes quarters of an hour on a
-    # busy machine.
-    env = FEW | {"OMPI_MCA_mpi_yield_when_idle": "0"}
-    done = watch(mpi, 1, [built, str(MANY)], tmp_path, env=env)
+    done = watch(mpi, 1, [built, str(MANY)], tmp_path, env=FEW | NO_YIELD)
     for region in ("twins", "names", "line"):
         row = done.region(region)
         assert (row["sends_total"], row["recvs_total"], row["colls_total"]) == (MANY,) * 3

@@ -1,13 +1,14 @@
 // What the injector leaves behind: a receive that is freed before its message comes, and is never asked for;
-// and communicators, of which MPI may have too few. They are used in every second case, and freed at the end.
+// and communicators, of which MPI may have too few. They are used, and freed at the end.
+// prog N [blocking]: N communicators at most.
 #include <mpi.h>
 #include <stdio.h>
-
-enum { most = 3000 };
+#include <stdlib.h>
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  static MPI_Comm made[most];
+  const int most = atoi(argv[1]);
+  MPI_Comm *made = malloc(most * sizeof *made);
   int rank, count = 0, in = 0;
   MPI_Request request;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -18,7 +19,7 @@ int main(int argc, char **argv) {
   if (rank == 1) MPI_Request_free(&request);
   for (int failed = 0; !failed && count < most; count += !failed) {
     MPI_Comm *one = made + count;
-    if (argc == 1) {
+    if (argc == 2) {
       failed = MPI_Comm_idup(MPI_COMM_WORLD, one, &request) || MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
       failed = count % 2 ? MPI_Comm_dup(MPI_COMM_WORLD, one) : MPI_Comm_split(MPI_COMM_WORLD, 0, rank, one);
@@ -33,5 +34,6 @@ int main(int argc, char **argv) {
   if (rank == 0) fprintf(stderr, "%d communicators\n", count);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
+  free(made);
   return 0;
 }
