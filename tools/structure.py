@@ -5,7 +5,7 @@ It fails on an import against the order of packages, and on a cycle of files or 
 It fails on an import from below the public API of another package.
 It fails on a file name or class name of two Python modules, and on a C++ namespace that is named after a
 folder elsewhere.
-It fails on C++ in programs that writes or reads decimals by the program's locale.
+It fails on C++ in programs that has decimals or kinds of letters by the program's locale.
 It fails on C++ in programs that writes files without the guard against signals.
 """
 
@@ -32,9 +32,12 @@ SOURCE_ORDER = ("interpose", "watch", "explain", "predict", "hide", "fem")
 _WITHOUT_FRONT = "base"
 # Tests may import from below a front where they test a part that has no public name.
 _MOST_TESTS = 25
-# What a program loads writes and reads decimals by interpose/decimal.hpp.
+# What a program loads has decimals by interpose/decimal.hpp, kinds of letters by interpose/letters.hpp.
 _IN_PROGRAMS = ("src/interpose", "src/watch", "src/hide", "include")
-_BY_LOCALE = re.compile(r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto|ato|sto)(d|f|ld)\(')
+_BY_LOCALE = re.compile(
+    r'"[^"]*%[-+ #0-9.*]*[lL]?[aefgAEFG](?![a-z])[^"]*"|\b(strto|ato|sto)(d|f|ld)\('
+    r"|\b(is(alnum|alpha|blank|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper)|strn?casecmp)\("
+)
 # … and files by interpose/files.hpp; src/watch/live is programs of our own.
 _UNGUARDED = re.compile(
     r"(?<!\w)::write\(|\bwrite\(STD|\b(pwritev?|ftruncate|(posix_)?fallocate|dprintf|fopen)\(|\bofstream\b"
@@ -310,7 +313,7 @@ def _program_faults() -> list[str]:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
     ]
     return [
-        f"{file}:{number}: depends on the program's locale: use interpose/decimal.hpp"
+        f"{file}:{number}: depends on the program's locale: use interpose/decimal.hpp or letters.hpp"
         for file, number, line in lines
         if _BY_LOCALE.search(line)
     ] + [

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.missing import missing
 from support.mpi import CHECKOUT
 
 Masking = Callable[[Sequence[str]], list[str]]
@@ -67,6 +68,26 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Masking:
 
 def test_secrets_are_masked(masked: Masking) -> None:
     assert masked([text for text, _ in MASKED]) == [expected for _, expected in MASKED]
+
+
+def test_the_locale_changes_no_secret(
+    masked: Masking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a Turkish locale, `i` is not the small letter of `I`."""
+    pairs = [f"(<U{ord(letter):04X}>,<U{ord(letter) + 32:04X}>)" for letter in "ABCDEFGHJKLMNOPQRSTUVWXYZ"]
+    lines = ["comment_char %", "escape_char /", "LC_CTYPE", f"tolower {';'.join(pairs)}", "END LC_CTYPE", ""]
+    (tmp_path / "source").write_text("\n".join(lines))
+    # It complains of all categories that are not there, and writes the locale.
+    words = ["localedef", "-c", "-i", str(tmp_path / "source"), str(tmp_path / "turkish")]
+    subprocess.run(words, capture_output=True, check=False)
+    if not (tmp_path / "turkish" / "LC_CTYPE").is_file():
+        missing("no localedef: apt-get install libc-bin")
+    monkeypatch.setenv("LOCPATH", str(tmp_path))
+    monkeypatch.setenv("LC_ALL", "turkish")
+    assert masked(["./app --PRIVATE-KEY=abc -n 3", "env DB_CREDENTIAL=abc ./app"]) == [
+        "./app --PRIVATE-KEY=*** -n 3",
+        "env DB_CREDENTIAL=*** ./app",
+    ]
 
 
 def test_secrets_are_masked_in_eight_nested_commands(masked: Masking) -> None:

@@ -1,8 +1,9 @@
 #include "watch/collecting/program.hpp"
 
+#include "interpose/letters.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -19,7 +20,7 @@ bool is_python(std::string_view name) {
   if (!name.starts_with("python") && !name.starts_with("pypy")) return false;
   name.remove_prefix(name.starts_with("python") ? 6 : 4);
   if (name.ends_with('t')) name.remove_suffix(1);
-  return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0 || c == '.'; });
+  return std::ranges::all_of(name, [](char c) { return interpose::is_digit(c) || c == '.'; });
 }
 
 struct StartedProgram {

@@ -1,10 +1,10 @@
 #include "watch/collecting/settings.hpp"
 
+#include "interpose/letters.hpp"
 #include "interpose/report.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -41,7 +41,7 @@ bool flag(const TextSetting &setting, bool speak) {
 
 bool is_name(const std::string &text) {
   return std::ranges::all_of(text,
-                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+                             [](char c) { return interpose::is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
 template <class Number> Number number(const NumberSetting &setting, bool speak) {
@@ -137,7 +137,7 @@ std::string job_name() {
   std::string name;
   for (const char *variable : job_variables)
     if (name.empty()) name = environment(variable);
-  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.'; }, '_');
+  std::ranges::replace_if(name, [](char c) { return !interpose::is_letter_or_digit(c) && c != '.'; }, '_');
   return name.empty() ? "0" : name;
 }
 

@@ -1,10 +1,11 @@
 #include "watch/counting/job.hpp"
 
+#include "interpose/letters.hpp"
+
 #include "watch/counting/masking.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -137,7 +138,7 @@ Texts read_given_metadata() {
   for (const auto &[name, value] : variables()) {
     if (!name.starts_with(given_prefix) || name.size() == given_prefix.size()) continue;
     std::string key = name.substr(given_prefix.size());
-    std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::ranges::transform(key, key.begin(), interpose::to_lower);
     given.emplace_back(key, value);
   }
   return given;

@@ -1,8 +1,9 @@
 #include "watch/counting/masking.hpp"
 
+#include "interpose/letters.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 
 namespace haloscope::watch {
@@ -12,14 +13,14 @@ namespace {
 constexpr std::string_view mask = "***";
 constexpr unsigned deepest_quotes = 8;
 
-bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool is_one_of(char c, std::string_view those) { return those.find(c) != std::string_view::npos; }
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+using interpose::is_letter_or_digit;
+using interpose::is_space;
 
-std::string to_lower(std::string_view text) {
+bool is_one_of(char c, std::string_view those) { return those.find(c) != std::string_view::npos; }
+
+std::string lower(std::string_view text) {
   std::string result{text};
-  std::ranges::transform(result, result.begin(), lower);
+  std::ranges::transform(result, result.begin(), interpose::to_lower);
   return result;
 }
 
@@ -27,12 +28,12 @@ std::string to_lower(std::string_view text) {
 bool says_token(std::string_view name) {
   std::string part;
   const auto is_token = [&] {
-    while (!part.empty() && std::isdigit(static_cast<unsigned char>(part.back())) != 0) part.pop_back();
+    while (!part.empty() && interpose::is_digit(part.back())) part.pop_back();
     return part.ends_with("token") || part == "sshpass" || part == "jwt";
   };
   for (const char c : name) {
-    if (is_letter(c)) {
-      part += lower(c);
+    if (is_letter_or_digit(c)) {
+      part += interpose::to_lower(c);
       continue;
     }
     if (is_token()) return true;
@@ -45,7 +46,7 @@ bool is_secret(std::string_view name) {
   constexpr std::array<std::string_view, 8> words{"password", "passwd",    "passphrase", "secret",
                                                   "apikey",   "accesskey", "privatekey", "credential"};
   std::string flat;
-  std::ranges::copy_if(to_lower(name), std::back_inserter(flat), is_letter);
+  std::ranges::copy_if(lower(name), std::back_inserter(flat), is_letter_or_digit);
   return flat == "pass" || flat == "auth" || says_token(name) ||
          std::ranges::any_of(words, [&](auto word) { return flat.find(word) != std::string::npos; });
 }
@@ -55,7 +56,7 @@ std::string_view name_before(std::string_view text, std::size_t separator) {
   std::size_t end = separator;
   while (end > 0 && (text[end - 1] == '"' || text[end - 1] == '\'')) end--;
   std::size_t begin = end;
-  while (begin > 0 && (is_letter(text[begin - 1]) || is_one_of(text[begin - 1], "_.-"))) begin--;
+  while (begin > 0 && (is_letter_or_digit(text[begin - 1]) || is_one_of(text[begin - 1], "_.-"))) begin--;
   return text.substr(begin, end - begin);
 }
 
@@ -107,7 +108,7 @@ std::string masked_words(std::string_view text, unsigned depth);
 
 // --auth-token, not --url=https://secret.org
 bool asks_for_secret(std::string_view option) {
-  const auto is_of_name = [](char c) { return is_letter(c) || is_one_of(c, "_.-"); };
+  const auto is_of_name = [](char c) { return is_letter_or_digit(c) || is_one_of(c, "_.-"); };
   return option.starts_with('-') && std::ranges::all_of(option, is_of_name) && is_secret(option);
 }
 
@@ -128,7 +129,7 @@ std::string masked_content(const std::string &content, unsigned depth, bool &wan
 std::string masked_word(const Word &word, unsigned depth, bool &wanted) {
   const bool is_option = word.content.starts_with('-');
   const bool is_secret_itself = wanted && !is_option;
-  const std::string text = to_lower(word.content);
+  const std::string text = lower(word.content);
   wanted = !is_secret_itself && (text == "bearer" || text == "basic" || asks_for_secret(text));
   if (is_secret_itself) return std::string{mask};
   const std::string now = masked_content(word.content, depth, wanted);
@@ -153,7 +154,7 @@ std::string masked_words(std::string_view text, unsigned depth) {
 } // namespace
 
 std::string quoted_word(std::string_view word) {
-  const auto is_plain = [](char c) { return is_letter(c) || is_one_of(c, "_@%+=:,./-*"); };
+  const auto is_plain = [](char c) { return is_letter_or_digit(c) || is_one_of(c, "_@%+=:,./-*"); };
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string{word};
   std::string result = "'";
   for (const char c : word) result += c == '\'' ? std::string{"'\"'\"'"} : std::string{c};

@@ -1,9 +1,11 @@
-/* Masks each text of standard input, which end with a zero byte, in the same form. */
+/* Masks each text of standard input, which end with a zero byte, in the same form, in the locale of the user. */
 #include "watch/counting/masking.hpp"
 
+#include <clocale>
 #include <iostream>
 
 int main() {
+  std::setlocale(LC_ALL, "");
   for (std::string text; std::getline(std::cin, text, '\0');)
     std::cout << haloscope::watch::mask_secrets(text) << '\0';
 }
