@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from haloscope import OutputError
-from haloscope.base.files import write_whole
+from haloscope.base.files import write_directory, write_whole
+from haloscope.hide.records import prepare_record
+from haloscope.watch.outputs import Output
 from support.command import run_command
 from support.mpi import CHECKOUT
 
@@ -92,7 +95,9 @@ def test_what_is_read_is_not_written(
     assert source.read_bytes() == second.read_bytes() == PROFILE.read_bytes()
 
 
-@pytest.mark.parametrize("words", ["report IN -o OUT", "export IN --to perfetto -o OUT"])
+@pytest.mark.parametrize(
+    "words", ["report IN -o OUT", "export IN --to perfetto -o OUT", "export IN --to cali -o OUT"]
+)
 def test_a_command_keeps_a_file_of_another_kind(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,3 +109,47 @@ def test_a_command_keeps_a_file_of_another_kind(
     assert "exists, and is no " in line
     assert line.count("\n") == 1
     assert output.read_text() == "\\documentclass{book}\n"
+
+
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    """As by a shell; /dev/stdout is such a link, and root could replace it."""
+    (tmp_path / "old").write_text("text")
+    for name in ("old", "new"):
+        link = tmp_path / f"to-{name}"
+        link.symlink_to(name)
+        write_whole(link, "text, new", "result")
+        assert os.readlink(link) == name
+        assert (tmp_path / name).read_text() == "text, new"
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "to-tables").symlink_to("tables")
+    with write_directory(tmp_path / "to-tables", "sign", "directory") as directory:
+        (directory / "sign").touch()
+    assert os.readlink(tmp_path / "to-tables") == "tables"
+    assert [path.name for path in (tmp_path / "tables").iterdir()] == ["sign"]
+    (tmp_path / "to-profile").symlink_to("100%n.halo")
+    assert Output.prepare(tmp_path / "to-profile").pattern == tmp_path.resolve() / "100%%n.halo"
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("length", [240, 255])
+def test_a_name_may_be_as_long_as_the_file_system_allows(length: int, tmp_path: Path) -> None:
+    file, folder = tmp_path / ("é" + "x" * (length - 2)), tmp_path / ("y" * length)
+    write_whole(file, "text", "result")
+    with write_directory(folder, "sign", "directory"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {file.name, folder.name}
+    with pytest.raises(OutputError, match="File name too long"):
+        write_whole(tmp_path / ("x" * 256), "text", "result")
+
+
+def test_a_record_takes_no_files_of_others(tmp_path: Path) -> None:
+    """The parts of ranks have their own names, and a FIFO is refused."""
+    record = tmp_path / "data"
+    rotated = [tmp_path / f"data.{number}" for number in (1, 2)]
+    for path in (*rotated, tmp_path / "data.part-0", tmp_path / "data.part-0-of-2"):
+        path.write_text("precious")
+    prepare_record(record, "rank,time", "record")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.1", "data.2", "data.part-0-of-2"}
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OutputError, match="is not a file"):
+        prepare_record(tmp_path / "fifo", "rank,time", "record")

@@ -108,6 +108,17 @@ def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
     assert (tmp_path / "run-2.halo").read_bytes() == MAGIC + b"new"
 
 
+def test_a_long_name_keeps_its_profile(names: Path, tmp_path: Path) -> None:
+    """Placeholders can make a name longer than the 255 bytes that file systems allow."""
+    for name, expected in (("x" * 255, "x" * 255), ("x" * 250 + ".halo", "x" * 250 + ".halo")):
+        for got in (expected, expected[:248] + "-2.halo" if name.endswith("o") else "x" * 253 + "-2"):
+            done = run_program([names, "names", name, str(CHANGED), "new"], cwd=tmp_path)
+            assert done.stdout == f"{got}\n"
+            assert (tmp_path / got).read_bytes() == MAGIC + b"new"
+    done = run_program([names, "names", "y" * 300 + ".halo", str(CHANGED), "new"], cwd=tmp_path)
+    assert done.stdout == "y" * 250 + ".halo\n"
+
+
 def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
     from haloscope import OutputError
     from haloscope.base.files import write_whole

@@ -16,6 +16,7 @@ from haloscope.base.errors import OutputError
 
 _PART = 1 << 20
 _HEAD = 4096  # bytes of a file that show its kind
+_LONGEST_NAME = 255  # bytes
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1f]")
 _PREAMBLE = re.compile(rb"^(\s*#\s.*\n?|\s*<\?xml.*\?>)", re.MULTILINE)
 _COLUMNS = re.compile(rb"\w+(,\w+)+$", re.MULTILINE)
@@ -46,8 +47,26 @@ def unused_path(path: Path) -> Path:
     found, number = path, 1
     while os.path.lexists(found):
         number += 1
-        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        found = path.with_name(fit_name(path.stem, f"-{number}{path.suffix}"))
     return found
+
+
+def fit_name(begin: str, ending: str) -> str:
+    """Return a file's name of two parts; of a long begin, only what fits into the 255 bytes of names."""
+    return os.fsdecode(os.fsencode(begin)[: _LONGEST_NAME - len(os.fsencode(ending))]) + ending
+
+
+def follow_link(output: Path) -> Path:
+    """Return the path that a link of this user or of root leads to, or the path itself: a link is kept.
+
+    Raises:
+        OutputError: If it is a link of another user, who could make us write anything anywhere.
+    """
+    if not output.is_symlink():
+        return output
+    if output.lstat().st_uid not in (0, os.geteuid()):
+        raise OutputError(f"{output}: is a link of another user; name another file")
+    return Path(os.path.realpath(output))
 
 
 def shorten_paths(paths: Iterable[str]) -> list[str]:
@@ -108,16 +127,16 @@ def write_file(output: Path, what: str) -> Iterator[BinaryIO]:
     Raises:
         OutputError: If it cannot be written, or `output` is a file of another kind.
     """
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    _refuse_special(output, what)
+    output = follow_link(output)
+    aside = _aside(output, "part")
     made = None
     try:
         # O_EXCL and O_NOFOLLOW: a link that somebody else put here would lead elsewhere.
-        made = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-        with os.fdopen(made, "wb") as file:
+        made = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(made, "w+b") as file:
             yield file
-        with aside.open("rb") as file:
+            file.seek(0)
             refuse_other_kind(output, file.read(_HEAD), what)
         aside.replace(output)
     except FileExistsError:
@@ -134,6 +153,7 @@ def refuse_other_kind(output: Path, begin: bytes, what: str) -> None:
 
     An empty file, as from mktemp, is of any kind.
     """
+    _refuse_special(output, what)  # to open a FIFO is to wait for its writer
     try:
         with output.open("rb") as file:
             head = file.read(_HEAD)
@@ -143,6 +163,14 @@ def refuse_other_kind(output: Path, begin: bytes, what: str) -> None:
         raise OutputError(f"{output}: cannot be read: {error.strerror}; name another file") from None
     if head and _kind(head) != _kind(begin):
         raise OutputError(f"{output}: exists, and is no {what}; remove it, or name another file")
+
+
+def _refuse_special(output: Path, what: str) -> None:
+    try:
+        if output.exists() and not output.is_file():
+            raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
+    except OSError as error:
+        raise OutputError(f"{output}: cannot be written: {error.strerror}; name another place") from None
 
 
 def _kind(head: bytes) -> bytes:
@@ -170,8 +198,8 @@ def write_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
     the same kind: a mistyped name must not destroy another directory. Raises `OutputError`.
     """
     _refuse_others(output, sign, what)
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    old = output.with_name(f".{output.name}.{os.getpid()}.old")
+    output = follow_link(output)
+    aside, old = _aside(output, "part"), _aside(output, "old")
     is_ours = False
     try:
         aside.mkdir()
@@ -179,7 +207,12 @@ def write_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
         yield aside
         if output.exists():
             output.rename(old)
-        aside.rename(output)
+        try:
+            aside.rename(output)
+        except OSError:  # something has just got the name
+            if old.exists():
+                old.rename(unused_path(output))
+            raise
     except FileExistsError:
         raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
     except OSError as error:
@@ -187,6 +220,11 @@ def write_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
     finally:
         for leftover in (aside, old) if is_ours else ():
             shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _aside(output: Path, ending: str) -> Path:
+    """Return a hidden name next to an output."""
+    return output.with_name(fit_name(f".{output.name}", f".{os.getpid()}.{ending}"))
 
 
 def _refuse_others(output: Path, sign: str, what: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from haloscope.base.errors import LaunchError
-from haloscope.base.files import refuse_other_kind
+from haloscope.base.errors import LaunchError, OutputError
+from haloscope.base.files import follow_link, refuse_other_kind
 from haloscope.base.units import noun_text
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _LATENCIES = "record of haloscope inject"
+_LONGEST_NAME = 200  # bytes; a part of a spawned program has 45 more at most
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.
 _ROW = [
@@ -39,8 +40,7 @@ def prepare_record(record: Path, header: str, what: str) -> Path:
         LaunchError: The path is not writable.
         OutputError: It is a file of another kind.
     """
-    path = record.absolute()
-    refuse_other_kind(path, header.encode(), what)
+    path = _find_record(record, header, what)
     try:
         for part in _list_parts(path):
             part.unlink()
@@ -51,6 +51,16 @@ def prepare_record(record: Path, header: str, what: str) -> Path:
         raise LaunchError(
             f"{path}: cannot be written ({error.strerror}); choose a different file with -o"
         ) from None
+    return path
+
+
+def _find_record(record: Path, header: str, what: str) -> Path:
+    path = follow_link(record.absolute())
+    refuse_other_kind(path, header.encode(), what)
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise OutputError(
+            f"{path}: the files of the ranks have longer names; name a file of at most {_LONGEST_NAME} bytes"
+        )
     return path
 
 
@@ -67,9 +77,10 @@ def join_parts(record: Path, header: str) -> None:
 
 def _list_parts(record: Path) -> list[Path]:
     """Return the parts of a record, by rank."""
-    paths = record.parent.glob(f"{escape(record.name)}.*")
-    numbered = [path for path in paths if path.suffix[1:].isdecimal()]
-    return sorted(numbered, key=lambda path: int(path.suffix[1:]))
+    name = re.compile(rf"{re.escape(record.name)}\.part-(\d+)")
+    paths = record.parent.iterdir() if record.parent.is_dir() else ()
+    ranks = [int(match[1]) for path in paths if (match := name.fullmatch(path.name))]
+    return [record.with_name(f"{record.name}.part-{rank}") for rank in sorted(ranks)]
 
 
 def prepare_latency_record(record: Path) -> Path:
@@ -79,8 +90,7 @@ def prepare_latency_record(record: Path) -> Path:
         LaunchError: The path is not writable.
         OutputError: It is a file of another kind.
     """
-    path = record.absolute()
-    refuse_other_kind(path, _INJECTED.encode(), _LATENCIES)
+    path = _find_record(record, _INJECTED, _LATENCIES)
     for part in (part for parts in _find_worlds(path).values() for part in parts.values()):
         part.unlink()
     return prepare_record(path, _INJECTED, _LATENCIES)

@@ -14,6 +14,7 @@ from haloscope.watch.places import is_foreign
 
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
 _OLD = 60.0  # seconds; a process that makes a directory makes a record in it earlier
+_MOST_OF_NAME = 128  # bytes, as in src/watch/collecting/naming.cpp
 _WORD = 8  # bytes at the begin of a record that are zero until it is complete
 _LEAST = 1 << 16  # bytes; no record that has been begun is smaller
 
@@ -34,7 +35,8 @@ def clear_without_records(mains: Iterable[Path]) -> int:
 
 def clear_parts(output: Path, pid: int) -> None:
     """Remove the partial profile of a process that ended while it wrote it."""
-    for part in output.parent.glob(f"{glob.escape(output.name)}.part-{pid}*"):
+    begin = os.fsdecode(os.fsencode(output.name)[:_MOST_OF_NAME])
+    for part in output.parent.glob(f"{glob.escape(begin)}.part-{pid}*"):
         with contextlib.suppress(OSError):
             if re.fullmatch(r"\+*", part.name.rpartition(f"-{pid}")[2]):
                 part.unlink()

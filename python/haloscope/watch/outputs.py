@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from haloscope.base.errors import OutputError
+from haloscope.base.files import fit_name, follow_link
 from haloscope.base.schema import MAGIC, TRAILER
 from haloscope.watch.recorder_settings import DEFAULT_NAME, JOB_VARIABLES, MOMENTS, PLACEHOLDERS
 
@@ -47,6 +48,9 @@ class Output:
             path /= DEFAULT_NAME
         if path.exists() and not path.is_file():
             raise OutputError(f"{path}: is not a regular file; name a different one with -o")
+        if path.is_symlink():
+            path = follow_link(path)
+            path = path.with_name(path.name.replace("%", "%%"))
         if not over_others and is_other(path):
             raise OutputError(
                 f"{path}: is not a profile and would be replaced; remove it, or name a different file with -o"
@@ -118,7 +122,7 @@ def name_profile(whole: Path, wanted: Path, replaceable: Callable[[Path], bool])
     """
     name = wanted.name.removesuffix(".halo")
     for number in count(1):
-        path = wanted.with_name(f"{name}-{number}.halo") if number > 1 else wanted
+        path = wanted.with_name(fit_name(name, f"-{number}.halo")) if number > 1 else wanted
         try:
             os.link(whole, path)
         except OSError:  # the name is taken, or this file system has no links

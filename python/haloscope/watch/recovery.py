@@ -117,8 +117,8 @@ def _recover(recovery: Recovery, world: RecordedWorld, output: Path | None, keep
         )
     # A name from the records is changed if it is taken; the name that the user gave is not.
     over_others = force or output is None
-    pattern = Output.prepare(output or world.output, over_others).pattern
-    wanted = expand(pattern, world.size, world.program) if output else pattern
+    named = output or world.output.with_name(world.output.name.replace("%", "%%"))
+    wanted = expand(Output.prepare(named, over_others).pattern, world.size, world.program)
     replaceable = is_other if force else _is_never_replaceable
     target, remarks = join_and_clear(world, wanted, replaceable, keep or bool(running))
     recovery.profiles.append(target)

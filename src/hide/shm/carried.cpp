@@ -77,8 +77,8 @@ void write_record() {
   if (shm.options.output.empty()) return;
   Node &node = *shm.node;
   const int rank = node.peer(node.me()).world_rank;
-  const std::string path = shm.options.output + "." + std::to_string(rank);
-  const std::string aside = path + ".part";
+  const std::string path = shm.options.output + ".part-" + std::to_string(rank);
+  const std::string aside = path + ".new";
   const std::string text = rows_text(rank);
   const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool written = file >= 0 && interpose::write_whole(file, text.data(), text.size());

@@ -2,8 +2,10 @@
 
 #include "watch/records/schema.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,6 +17,8 @@ namespace haloscope::watch {
 
 namespace {
 
+constexpr std::size_t longest_name = 255; // of file systems, in bytes
+constexpr std::size_t most_of_name = 128; // as in python/haloscope/watch/leftovers.py
 constexpr int most_names = 1 << 20U;
 // <linux/fs.h>; the C library's own names are younger than some machines.
 constexpr unsigned no_replace = 1;
@@ -24,11 +28,14 @@ constexpr unsigned exchange = 2;
   throw std::system_error(error, std::generic_category(), what);
 }
 
+std::string cut_name(const std::string &path, std::size_t most) {
+  return path.substr(0, std::min(path.size(), path.rfind('/') + 1 + most));
+}
+
 std::string number_name(const std::string &path, int number) {
-  if (number == 1) return path;
-  const bool suffixed = path.ends_with(".halo");
-  const std::string stem = path.substr(0, path.size() - (suffixed ? 5 : 0));
-  return stem + "-" + std::to_string(number) + (suffixed ? ".halo" : "");
+  const std::string suffix = path.ends_with(".halo") ? ".halo" : "";
+  const std::string ending = (number == 1 ? "" : "-" + std::to_string(number)) + suffix;
+  return cut_name(path.substr(0, path.size() - suffix.size()), longest_name - ending.size()) + ending;
 }
 
 bool rename_how(const std::string &from, const std::string &to, unsigned how) {
@@ -70,7 +77,7 @@ NewFile create_beside(const std::string &path) {
   struct stat there{};
   if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     fail_naming("open", EEXIST); // a device, and nothing that a file may replace
-  std::string name = path + ".part-" + std::to_string(getpid());
+  std::string name = cut_name(path, most_of_name) + ".part-" + std::to_string(getpid());
   for (int i = 0; i < 100; i++) {
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file >= 0) return {file, name};

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haloscope.base.errors import OutputError
+from haloscope.base.files import write_whole
 from haloscope.explain.caliper.caliper_tree import CaliperTree, make_caliper_tree
 from haloscope.profile import Profile
 from haloscope.profile.tables import run_information
@@ -149,14 +149,7 @@ def write_cali(
         OutputError: The file cannot be written.
     """
     text, records = make_cali_text(profile, communication, functions and not by_rank, program, by_rank)
-    target = Path(path)
-    scratch = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(target)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise OutputError(f"{target}: {error.strerror}; the .cali file was not written") from None
+    write_whole(Path(path), text, "file of Caliper")
     return records
 
 
