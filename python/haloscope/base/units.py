@@ -68,7 +68,7 @@ def percent_text(part: float | None, whole: float | None) -> str:
     """Return the share of `part` in `whole`: `12.3 %`."""
     if part is None or not whole:
         return UNKNOWN
-    return f"{100 * part / whole:.1f} %"
+    return f"{round(100 * part / whole, 1) + 0.0:.1f} %"  # no "-0.0"
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
@@ -103,6 +103,8 @@ def _scale(value: float, units: tuple[tuple[float, str], ...]) -> str:
     rounded = float(f"{value:.3g}")
     scale, unit = next((pair for pair in units if abs(rounded) >= pair[0]), units[-1])
     shown = rounded / scale
+    if abs(shown) >= 1000:  # of the largest unit: without an exponent
+        return f"{value / scale:.0f} {unit}"
     return f"{shown:#.3g}".rstrip(".") + f" {unit}"
 
 

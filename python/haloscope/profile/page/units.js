@@ -10,6 +10,7 @@ function scaled(value, units) {
   const rounded = Number(value.toPrecision(3));
   const [scale, unit] = units.find(([least]) => Math.abs(rounded) >= least) || units[units.length - 1];
   const shown = rounded / scale;
+  if (Math.abs(shown) >= 1000) return ((value / scale).toFixed(0) + " " + unit).trim();
   const digits = Math.abs(shown) >= 99.95 ? 0 : Math.abs(shown) >= 9.995 ? 1 : 2;
   return (shown.toFixed(digits) + " " + unit).trim();
 }
