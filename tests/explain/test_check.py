@@ -167,6 +167,19 @@ def test_a_time_limit(tmp_path: Path, write: Write) -> None:
     assert haloscope.check(slow, rules, again=again(1, slower=2.0)).exit_status == 3
 
 
+def test_a_limit_of_a_region_that_is_missing_in_repeated_runs(tmp_path: Path, write: Write) -> None:
+    rules = tmp_path / "own.toml"
+    rules.write_text(f'{HEAD}complete = false\n[regions."solve/halo"]\ntime = {{ at_most = 1e-6 }}\n')
+
+    def without_region(path: Path) -> None:
+        rows = [{"path": 0, "rank": rank, "instances": 1, "time": 1.0} for rank in (0, 1)]
+        hosts = process_rows("alpha", "alpha")
+        draft({"program": "app"}, paths=path_rows(), processes=hosts, ranks=rows).write(path)
+
+    (failure,) = haloscope.check(write("run"), rules, again=without_region).failures
+    assert failure.text.endswith("; the repeated runs have no such time")
+
+
 @pytest.mark.parametrize(
     ("slower", "trials", "least", "most"), [(1.0, 2, 0, 0), (1.1, 1, 1, 1)], ids=["alike", "slower"]
 )

@@ -173,8 +173,10 @@ def _judge_time(
 
 
 def _judge_again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
+    if not others:
+        return "failed", "the repeated runs have no such time"
     if isinstance(time, TimeRule):
-        middle = float(np.median(others)) if others else float("inf")
+        middle = float(np.median(others))
         text = f"median {time_text(middle)} of {noun_text(len(others), 'repeated run')}"
         return _status(middle > time.at_most), text
     found = judge_slowdown(time, others, slower, every)
