@@ -50,8 +50,8 @@ def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: li
 RANK = """
 echo "$LD_PRELOAD $HALOSCOPE_SHM_THRESHOLD <$HALOSCOPE_SHM_CMA> $HALOSCOPE_INJECT_OUTPUT"
 for rank in 1 0; do
-  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_SHM_OUTPUT.$rank"
-  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_SHM_OUTPUT.$rank"
+  echo "$rank,$((1 - rank)),999000,GET,3,3,0,0.001" > "$HALOSCOPE_SHM_OUTPUT.part-$rank"
+  echo "$rank,$((1 - rank)),1000,BELOW,3,1,0,0.0" >> "$HALOSCOPE_SHM_OUTPUT.part-$rank"
 done
 """
 
@@ -219,7 +219,7 @@ def test_no_file_is_written_by_default(
 def test_reasons_are_ordered_by_their_bytes(abi: Abi, tmp_path: Path) -> None:
     def remark(*rows: str) -> str:
         (tmp_path / "rows").write_text("".join(f"{row}\n" for row in rows))
-        command = ["sh", "-c", 'cp rows "$HALOSCOPE_SHM_OUTPUT.0"']
+        command = ["sh", "-c", 'cp rows "$HALOSCOPE_SHM_OUTPUT.part-0"']
         (found,) = library.shm(command, mpi=abi, quiet=True).remarks
         return found
 

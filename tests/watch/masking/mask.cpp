@@ -1,4 +1,4 @@
-/* Masks each text of standard input, which end with a zero byte, in the same form, in the locale of the user. */
+/* Masks each text of standard input, which ends with a zero byte, in the same form, in the user's locale. */
 #include "watch/counting/masking.hpp"
 
 #include <clocale>
