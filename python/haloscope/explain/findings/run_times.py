@@ -268,7 +268,8 @@ class RunTimes:
         """Return a column of a table with a row per rank, in the order of `ranks`."""
         ranks = pl.DataFrame({"rank": self.ranks}, schema={"rank": pl.Int64})
         joined = ranks.join(rows.unique("rank"), on="rank", how="left", maintain_order="left")
-        return joined[column].cast(pl.Float64).fill_null(unknown).to_numpy()
+        values: Floats = joined[column].cast(pl.Float64).fill_null(unknown).to_numpy()
+        return values
 
     @cached_property
     def _positions(self) -> Integers:
