@@ -5,7 +5,7 @@
 #include <iostream>
 
 int main() {
-  std::setlocale(LC_ALL, "");
+  std::setlocale(LC_ALL, ""); // NOLINT(concurrency-mt-unsafe): one thread
   for (std::string text; std::getline(std::cin, text, '\0');)
     std::cout << haloscope::watch::mask_secrets(text) << '\0';
 }
