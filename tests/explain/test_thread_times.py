@@ -66,24 +66,3 @@ def test_short_threads_change_no_comparison(read: Read) -> None:
     profile = read(run([2, 1], [4.0, 0.0], [1.05 * RUN, RUN]))
     assert [found.rule for found in haloscope.findings(profile)] == ["imbalance"]
     assert len(summary_with("efficiency", profile)) == 1
-
-
-@pytest.mark.parametrize(
-    ("finalized", "start", "rules"),
-    [(1, 0.0, ["imbalance"]), (0, 0.0, []), (1, 5.0, [])],
-    ids=["waits", "died", "began late"],
-)
-def test_only_ranks_that_end_early_wait_in_finalize(
-    read: Read, finalized: int, start: float, rules: list[str]
-) -> None:
-    """Rank 1 has 5 s of the 10 s of rank 0."""
-    made = run([1, 1], [0.0, 0.0], [RUN, RUN / 2], finalized=[1, finalized], start=[0.0, start])
-    found = haloscope.findings(read(made))
-    assert [one.rule for one in found] == rules
-    assert all(one.sentence.endswith("mostly in MPI_Finalize") for one in found)
-
-
-def test_ranks_that_compute_longer_do_so_by_at_most_the_longest(read: Read) -> None:
-    (found,) = haloscope.findings(read(run([1] * 4, [6.0, 6.0, 1.5, 0.0])))
-    assert found.ranks == (2, 3)
-    assert found.sentence.startswith("ranks 2-3 compute up to 50.9 % longer than the mean")

@@ -156,18 +156,6 @@ class RunTimes:
         return times
 
     @cached_property
-    def waits_at_end(self) -> Floats:
-        """Time (s) per rank that it waits in MPI_Finalize for the rank that computes longest, at most.
-
-        A rank that did not reach it ended otherwise, and one that began later also ends later.
-        """
-        processes = self.profile.frame("processes", ["rank", "start", "finalized"])
-        began = self._of_ranks(processes, "start", 0.0)
-        waits = (self.run_time - self.time_of_ranks - (began - began.min(initial=np.inf))).clip(min=0)
-        reached: Floats = waits * (self._of_ranks(processes, "finalized", 1.0) > 0)
-        return reached
-
-    @cached_property
     def waiting(self) -> Floats:
         """Time in waiting calls and in polls that found nothing (s)."""
         waits: Floats = self._matrix(pl.col("wait_time")) * self._fitting + self._polled
@@ -244,7 +232,7 @@ class RunTimes:
         }
         family = "coll" if more["coll"].max(initial=0) > more["p2p"].max(initial=0) else "p2p"
         most = more[family].max(initial=0)
-        if float(self.waits_at_end[rows].mean()) > most:
+        if float((self.run_time - self.time_of_ranks[rows]).mean()) > most:
             return "MPI_Finalize"
         if not most > 0:
             return None
