@@ -27,7 +27,6 @@ from haloscope.explain.findings.messaging import (
 )
 from haloscope.explain.findings.unevenness import find_imbalance, find_shared_cpus, find_slow_places
 from haloscope.profile import Profile
-from haloscope.profile.tables import has_comparable_ranks
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ def _find_problems(
     most_events: int | None,
     repeats: Sequence[str | os.PathLike[str]],
 ) -> list[Finding]:
-    if not profile.data.source.rows("ranks") or not has_comparable_ranks(profile.data):
+    if not profile.data.source.rows("ranks"):
         return []
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:

@@ -14,7 +14,6 @@ from haloscope.base.errors import UsageError
 from haloscope.explain.findings.machine_limits import POLL, has_shared_cpus
 from haloscope.profile import Profile
 from haloscope.profile.store import PROGRAM, region_text
-from haloscope.profile.tables import mean_threads
 
 Family = Literal["p2p", "coll", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "other")
@@ -39,8 +38,6 @@ class Absence:
 class RunTimes:
     """The times of one profile. Matrices have shape (ranks, regions) and are in seconds.
 
-    Of ranks in which several threads call MPI, they are those of the mean thread.
-
     Regions are the marked regions of the program. Iterations that the recorder found belong to the region
     around them, because ranks find them at different times.
     """
@@ -60,7 +57,6 @@ class RunTimes:
         self._cells = self.table("ranks").with_columns(pl.col("own").alias("region"))
         self.ranks: list[int] = self._cells["rank"].unique().sort().to_list()
         self.regions: list[str] = self._cells["region"].unique(maintain_order=True).to_list()
-        self._threads = self._of_ranks(mean_threads(self.profile.data), "in_mpi", 1.0)
         self.hosts = self.profile.hosts.find_names(pl.Series(self.ranks, dtype=pl.Int64)).to_list()
         # A poll that finds nothing waits for a message.
         polling = pl.col("poll_time").fill_null(0.0)
@@ -249,15 +245,7 @@ class RunTimes:
         values = self._cells.select(value.fill_null(0).cast(pl.Float64).alias("value"))["value"]
         shape = (len(self.ranks), len(self.regions))
         sums = np.bincount(self._positions, values.to_numpy(), shape[0] * shape[1])
-        whole: Floats = sums.astype(np.float64, copy=False).reshape(shape) / self._threads[:, None]
-        return whole
-
-    def _of_ranks(self, rows: pl.DataFrame, column: str, unknown: float) -> Floats:
-        """Return a column of a table with a row per rank, in the order of `ranks`."""
-        ranks = pl.DataFrame({"rank": self.ranks}, schema={"rank": pl.Int64})
-        joined = ranks.join(rows.unique("rank"), on="rank", how="left", maintain_order="left")
-        values: Floats = joined[column].cast(pl.Float64).fill_null(unknown).to_numpy()
-        return values
+        return sums.astype(np.float64, copy=False).reshape(shape)
 
     @cached_property
     def _positions(self) -> Integers:

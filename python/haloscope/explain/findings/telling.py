@@ -12,7 +12,6 @@ from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.machine_limits import has_shared_cpus
 from haloscope.profile import Profile
-from haloscope.profile.tables import has_comparable_ranks
 
 
 def finding_line(finding: Finding) -> str:
@@ -23,16 +22,14 @@ def finding_line(finding: Finding) -> str:
 
 def describe_silence(profile: Profile) -> str:
     """Return why a run without findings may have problems, empty if nothing is known about that."""
-    reasons = [describe_unjudged(profile)]
+    reasons = [describe_brevity(profile)]
     if has_shared_cpus(profile):
         reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
     return "; ".join(filter(None, reasons))
 
 
-def describe_unjudged(profile: Profile) -> str:
-    """Return why the times of a run cannot be judged, empty if they can."""
-    if not has_comparable_ranks(profile.data):
-        return "times of ranks are not compared, as different numbers of their threads call MPI"
+def describe_brevity(profile: Profile) -> str:
+    """Return a text about a run that is too short for findings, else an empty one."""
     duration = float(profile.info.get("duration") or 0.0)
     if not 0 < duration < SHORTEST:
         return ""

@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
-from haloscope.explain.findings import describe_unjudged, finding_line, findings
+from haloscope.explain.findings import describe_brevity, finding_line, findings
 from haloscope.explain.reporting.run_efficiency import describe_efficiency, list_doubts
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
@@ -78,7 +78,7 @@ def _list_shares(profile: Profile, whole: dict[str, Any], regions: int) -> list[
 def _describe_findings(profile: Profile, name: str) -> list[str]:
     found = findings(profile, most_events=MOST_EVENTS)
     if not found:
-        reason = describe_unjudged(profile)
+        reason = describe_brevity(profile)
         return [f"no findings: {reason}"] if reason else []
     lines = [finding_line(finding) for finding in found[:_FINDINGS]]
     more = len(found) - len(lines)

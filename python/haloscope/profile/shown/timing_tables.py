@@ -60,8 +60,7 @@ TIMING_TABLES = (
         columns("region", "as everywhere", region=text()),
         columns(
             "parallel",
-            "share of the region's time that ranks compute: `load_balance` × `communication`; null, like "
-            "these, without a trace if ranks have different numbers of threads that call MPI",
+            "share of the region's time that ranks compute: `load_balance` × `communication`",
             parallel=part(),
         ),
         columns("load_balance", "mean over largest computing time of a rank", load_balance=part("balance")),
@@ -84,8 +83,8 @@ TIMING_TABLES = (
         ),
         columns(
             "run_time",
-            "the longest time of a rank in the region, as the mean of its threads that call MPI; of "
-            "`<program>`, with a trace: from the first `MPI_Init` to the last `MPI_Finalize`",
+            "the longest time of a rank in the region; of `<program>`, with a trace: from the first "
+            "`MPI_Init` to the last `MPI_Finalize`",
             run_time=time("run"),
         ),
         columns(

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from haloscope.profile.tables.ranks import region_rows as region_rows
     from haloscope.profile.tables.table_builders import TABLES as TABLES
     from haloscope.profile.tables.table_builders import call_rows as call_rows
-    from haloscope.profile.tables.thread_times import has_comparable_ranks as has_comparable_ranks
-    from haloscope.profile.tables.thread_times import mean_threads as mean_threads
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -11,7 +11,6 @@ from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
 from haloscope.profile.tables.ranks import rank_rows
-from haloscope.profile.tables.thread_times import has_comparable_ranks, mean_threads
 
 # Columns from a replay of a trace, for the whole run only.
 _REPLAYED = ("serialisation", "transfer", "ideal_time")
@@ -30,15 +29,14 @@ def efficiency_rows(
     """Return the table by path, unsorted, from the rows of `rank_rows`.
 
     `is_replayed`: a trace is analysed, which takes long for many events. Shares are null if no rank
-    computed, no time is known, or ranks have different numbers of threads that call MPI. Such threads count
-    as one, with their mean times.
+    computed, or no time is known.
     """
-    computing = pl.col("computing").clip(0) / pl.col("in_mpi")
+    computing = pl.col("computing").clip(0)
     with_threads = _with_threads(profile, of_ranks)
     rows = (
         with_threads.group_by("path", maintain_order=True)
         .agg(
-            (pl.col("time") / pl.col("in_mpi")).max().alias("run_time"),
+            pl.col("time").max().alias("run_time"),
             computing.mean().alias("computing_mean"),
             computing.max().alias("computing_max"),
         )
@@ -53,9 +51,7 @@ def efficiency_rows(
         replayed = pl.DataFrame([{"path": 0, **asdict(whole)}], schema_overrides={"path": pl.Int64})
         rows = rows.update(replayed.select(rows.columns), on="path")
     mean, most = pl.col("computing_mean"), pl.col("computing_max")
-    # Of a trace, one thread per rank counts.
-    is_comparable = pl.lit(has_comparable_ranks(profile)) | pl.col("ideal_time").is_not_null()
-    known = (most > 0) & (pl.col("run_time") > 0) & is_comparable
+    known = (most > 0) & (pl.col("run_time") > 0)
     shares = {"parallel": mean / pl.col("run_time"), "load_balance": mean / most}
     shares["communication"] = most / pl.col("run_time")
     of_openmp = _openmp_efficiencies(with_threads, scope.exclusive)
@@ -67,7 +63,7 @@ def efficiency_rows(
 
 
 def _with_threads(profile: ProfileData, of_ranks: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with `computing`, `in_mpi`, and `omp_most`, the most OpenMP threads of the rank.
+    """Return the rows with `omp_most`, the most OpenMP threads of the rank anywhere, and `computing`.
 
     A thread in MPI inside of a parallel region is one of several: it does not keep the others from
     computing. Where several threads call MPI, the rank's times are already sums over threads.
@@ -80,14 +76,11 @@ def _with_threads(profile: ProfileData, of_ranks: pl.DataFrame) -> pl.DataFrame:
     processes = profile.frame("processes", ["rank", "threads", "duration"])
     rows = of_ranks.join(team, on="rank", how="left", maintain_order="left")
     rows = rows.join(processes, on="rank", how="left", maintain_order="left")
-    rows = rows.join(mean_threads(profile), on="rank", how="left", maintain_order="left")
     most = pl.col("omp_most")
     others = pl.col("omp_mpi_time") * (1 - 1 / most)
     is_alone = (pl.col("threads") <= 1) & (most > 1)
     inside = pl.when(is_alone).then(others).otherwise(0.0)
-    return rows.with_columns(
-        (pl.col("compute_time") + inside).alias("computing"), pl.col("in_mpi").fill_null(1.0)
-    )
+    return rows.with_columns((pl.col("compute_time") + inside).alias("computing"))
 
 
 def _openmp_efficiencies(rows: pl.DataFrame, is_exclusive: bool) -> pl.DataFrame:
