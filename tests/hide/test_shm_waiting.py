@@ -124,7 +124,7 @@ def test_chunks_of_a_receiver_without_helpers(
     words = ("4", str(512 << 10), str(tmp_path / "free"))
     shm.run(ranks, program, *words, settings={"output": str(record), **STALLED, **settings})
     columns = ["rank", "partner", "bytes", "protocol", "messages", "chunks", "helpers", "time"]
-    table = pl.read_csv(f"{record}.1", has_header=False, new_columns=columns)
+    table = pl.read_csv(f"{record}.part-1", has_header=False, new_columns=columns)
     found = {row["protocol"]: (row["messages"], row["chunks"]) for row in table.to_dicts()}
     assert found == expected
     assert table["helpers"].sum() == 0

@@ -269,7 +269,7 @@ def test_a_time_that_ends_before_it_begins(any_mpi: Mpi, during: Path, live: Pat
     assert (watched.info["from"], watched.info["until"]) == ("0.5", "0")
 
 
-@pytest.mark.parametrize("output", ["{}/missing/run.halo", "{}", "/dev/full/run.halo", "{}/" + "x" * 300])
+@pytest.mark.parametrize("output", ["{}/missing/run.halo", "{}", "/dev/full/run.halo"])
 def test_an_output_that_makes_no_sense(any_mpi: Mpi, during: Path, live: Path, output: str) -> None:
     done = hand_run(any_mpi, during, live, {"HALOSCOPE_OUTPUT": output.format(live)})
     assert (done.returncode, done.stdout) == (0, "end\n")
@@ -279,6 +279,14 @@ def test_an_output_that_makes_no_sense(any_mpi: Mpi, during: Path, live: Path, o
     assert str(records) in line
     profile = live / "run.halo"
     check_whole(Watched(join(library(any_mpi), records, profile), profile))
+
+
+def test_a_name_that_is_too_long_is_cut(any_mpi: Mpi, during: Path, live: Path) -> None:
+    done = hand_run(any_mpi, during, live, {"HALOSCOPE_OUTPUT": f"{live}/{'x' * 300}"})
+    (line,) = said(done)
+    profile = live / ("x" * 255)
+    assert line.endswith(f"x is too long: this profile is {profile}")
+    check_whole(Watched(done, profile))
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFCHR, stat.S_IFIFO])

@@ -95,8 +95,12 @@ bool reduce_and_write(Contents &mine) {
       const std::string wanted{process.output.data()};
       const Info info = make_info(process, totals, names, {}, true, interpose::interface_name);
       const std::string name = writer.value().finish(names, info, since);
+      // A name is shorter than wanted only if it was cut.
       if (name != wanted)
-        interpose::complain(wanted + " is kept, because it is not an older profile: this profile is " + name);
+        interpose::complain((name.size() < wanted.size()
+                                 ? "the name " + wanted + " is too long"
+                                 : wanted + " is kept, because it is not an older profile") +
+                            ": this profile is " + name);
     });
     if (totals.lost > 0)
       interpose::complain(
