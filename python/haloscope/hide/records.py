@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _LATENCIES = "record of haloscope inject"
-_LONGEST_NAME = 200  # bytes; a part of a spawned program has 45 more at most
+_LONGEST = 200  # bytes; a part of a spawned program has 45 more at most
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.
 _ROW = [
@@ -57,9 +57,9 @@ def prepare_record(record: Path, header: str, what: str) -> Path:
 def _find_record(record: Path, header: str, what: str) -> Path:
     path = follow_link(record.absolute())
     refuse_other_kind(path, header.encode(), what)
-    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+    if len(os.fsencode(path.name)) > _LONGEST:
         raise OutputError(
-            f"{path}: the files of the ranks have longer names; name a file of at most {_LONGEST_NAME} bytes"
+            f"{path}: the files of the ranks have longer names; name a file of at most {_LONGEST} bytes"
         )
     return path
 

@@ -1,5 +1,5 @@
 // What the injector leaves behind: a receive that is freed before its message comes, and is never asked for;
-// and communicators, of which MPI may have too few. They are used, and freed at the end.
+// and communicators, of which MPI may have too few. Some are used, and all are freed at the end.
 // prog N [blocking]: N communicators at most.
 #include <mpi.h>
 #include <stdio.h>

@@ -202,7 +202,7 @@ def _make_row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
 def _limit_times(times: dict[str, float | None]) -> dict[str, float | None]:
     """Return times of which those in MPI are at most those of the ranks.
 
-    Threads of a rank may be in MPI at the same time: then they are those of the mean thread.
+    Times in MPI are sums over threads. If the sum exceeds the time of the ranks, one factor scales them all.
     """
     whole, in_mpi = times["rank_time"], times["mpi_time"]
     if whole is None or in_mpi is None or in_mpi <= whole:
