@@ -88,7 +88,8 @@ def test_what_is_before_the_cut_is_there(
         for time in ("begin", "end"):
             assert fewer[time].to_list() == pytest.approx(same[time].to_list(), rel=1e-3)
         assert received.equals(receives.head(len(received)))
-        assert len(fewer) < len(calls)
+        # The last piece of the file may still be in memory too, where joining finds it.
+        assert size > len(whole) / 3 or len(fewer) < len(calls)
         found[size] = len(fewer)
 
     cut()
