@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from haloscope import explain
 from haloscope.explain import Profile
+from support.command import Command
 from support.profiles import Draft, draft, path_rows, process_rows
 
 Read = Callable[[Draft], Profile]
@@ -76,6 +78,30 @@ def test_more_ranks_than_cpus_are_named(read: Read, ranks: int, cpus: str, line:
 def test_more_threads_than_cpus_are_named(read: Read, threads: int, cpus: str, line: list[str]) -> None:
     written = with_openmp(computing([5.0, 5.0], cpus=cpus), threads=[threads] * 2)
     assert lines_with("counts are exact", read(written)) == line
+
+
+@pytest.mark.parametrize(
+    ("waited", "threads", "cpus", "line"),
+    [
+        (6.0, 1, "0-1", ["other threads had the ranks' cores for 60.0 % of the time"]),
+        (6.0, 1, "0", ["2 ranks on 1 CPU"]),  # these have each other's
+        (6.0, 2, "0-1", []),  # only one of its threads is known
+        (0.9, 1, "0-1", []),
+    ],
+)
+def test_cores_that_other_threads_had_are_named(
+    command: Command, tmp_path: Path, waited: float, threads: int, cpus: str, line: list[str]
+) -> None:
+    written = computing([5.0, 5.0], cpus=cpus, threads=threads)
+    written.info["duration"] = 10.0
+    slices = [{"rank": rank, "duration": 10.0, "coll_time": 5.0} for rank in range(2)]
+    table = draft({}, slices=slices).tables["slices"]
+    written.tables["slices"] = {**table, "core_wait_time": [waited] * 2}
+    profile = written.write(tmp_path / "a.halo")
+    shown, found = command("show", profile).stdout, command("findings", profile).stdout
+    end = ": counts are exact, times are not"
+    assert [row for row in shown.splitlines() if row.endswith(end)] == [row + end for row in line]
+    assert ("(other threads had" in found) == any(row.startswith("other") for row in line)
 
 
 @pytest.mark.parametrize(("used", "is_named"), [(39.0, True), (15.0, True), (14.0, False), (10.0, False)])

@@ -6,12 +6,17 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, time_text
 from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.machine_limits import has_shared_cpus
 from haloscope.profile import Profile
+
+# Smallest share of the time without a core that makes times depend on other threads.
+_LEAST_WITHOUT_CORE = 0.1
 
 
 def finding_line(finding: Finding) -> str:
@@ -25,6 +30,7 @@ def describe_silence(profile: Profile) -> str:
     reasons = [describe_brevity(profile)]
     if has_shared_cpus(profile):
         reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
+    reasons.append(describe_other_threads(profile))
     return "; ".join(filter(None, reasons))
 
 
@@ -34,6 +40,19 @@ def describe_brevity(profile: Profile) -> str:
     if not 0 < duration < SHORTEST:
         return ""
     return f"the run is too short to judge: {time_text(duration)} of at least {SHORTEST:g} s"
+
+
+def describe_other_threads(profile: Profile) -> str:
+    """Return a text about ranks that waited long for a core, in MPI or outside; empty if not known."""
+    if not float(profile.info.get("duration") or 0.0) >= SHORTEST or has_shared_cpus(profile):
+        return ""
+    threads = profile.frame("processes", ["rank", "threads"])
+    alone = threads.filter(pl.col("threads") == 1)["rank"].implode()
+    slices = profile.table("slices").filter(pl.col("rank").is_in(alone))
+    waited, time = float(slices["core_wait_time"].sum()), float(slices["duration"].sum())
+    if not waited >= _LEAST_WITHOUT_CORE * time > 0:
+        return ""
+    return f"other threads had the ranks' cores for {percent_text(waited, time)} of the time"
 
 
 def finding_lines(found: Sequence[Finding], path: Path, *, silence: str = "") -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.units import noun_text
-from haloscope.explain.findings import find_crowded_host, has_small_trace
+from haloscope.explain.findings import describe_other_threads, find_crowded_host, has_small_trace
 from haloscope.profile import Profile
 from haloscope.profile.store import PROGRAM, Scope
 from haloscope.profile.tables import efficiency_rows, rank_rows
@@ -109,6 +109,8 @@ def list_doubts(profile: Profile) -> list[str]:
         users = noun_text(ranks, "rank")
         users += f" with {noun_text(threads, 'thread')}" if threads > ranks else ""
         lines.append(f"{users} on {noun_text(cpus, 'CPU')}: counts are exact, times are not")
+    elif others := describe_other_threads(profile):
+        lines.append(f"{others}: counts are exact, times are not")
     return [*lines, *_list_unrecorded_threads(profile)]
 
 
