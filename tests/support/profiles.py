@@ -87,6 +87,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["tick", "offset_begin", "offset_end"],
         [],
     ),
+    "main_thread": (["path", "rank", *RANK_COUNTS], RANK_TIMES, []),
 }
 
 Rows = Sequence[Mapping[str, Any]]

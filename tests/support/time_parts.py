@@ -18,8 +18,12 @@ def read_ranks(profile: Profile) -> pl.DataFrame:
 
 
 def mpi_time() -> pl.Expr:
-    """Return the time in MPI of a row of `ranks`."""
-    return pl.sum_horizontal(*(f"{kind}_time" for kind in KINDS), "poll_time")
+    """Return the time in MPI of a row of `read_ranks`."""
+    return _without_polls() + pl.col("poll_time")
+
+
+def _without_polls() -> pl.Expr:
+    return pl.sum_horizontal(f"{kind}_time" for kind in KINDS)
 
 
 def check_times(profile: Profile) -> None:
@@ -38,10 +42,23 @@ def check_times(profile: Profile) -> None:
     both = per_call.join(per_path, on="path", how="left")
     _hold(both, functions=(pl.col("time_total") >= 0) & _fits(pl.col("time_total"), pl.col("own")))
     threads = profile.frame("processes").select("rank", "threads")
+    _check_main_threads(profile)
     slices = profile.frame("slices").join(threads, on="rank")
     times = [f"{kind}_time" for kind in KINDS if f"{kind}_time" in slices.columns]
     length = pl.col("duration") * pl.col("threads")
     _hold(slices, slices=_fits(pl.sum_horizontal(times), length))
+
+
+def _check_main_threads(profile: Profile) -> None:
+    """Asserts that a main thread has a part of each sum over threads, and its MPI time fits into its time."""
+    threads = profile.frame("processes").select("rank", "threads", "duration")
+    main = profile.frame("main_thread").join(threads, on="rank")
+    names = ("instances", "time", "sends", "recvs", "colls", "wait_time", *(f"{kind}_time" for kind in KINDS))
+    both = main.join(profile.frame("ranks"), on=["path", "rank"], how="left", suffix="_whole")
+    rules = {f"main {name}": _fits(pl.col(name), pl.col(f"{name}_whole")) for name in names}
+    _hold(both, **rules, several=pl.col("threads") > 1, run=_fits(pl.col("time"), pl.col("duration")))
+    whole = main.group_by("rank").agg(_without_polls().sum().alias("mpi"), pl.col("time").max())
+    _hold(whole, main_computing=_fits(pl.col("mpi"), pl.col("time")))
 
 
 def _own_times(profile: Profile) -> pl.DataFrame:

@@ -62,6 +62,13 @@ def test_the_duration_of_a_rank_is_not_a_sum_over_its_threads(threads: Watched) 
     assert all(0 < duration < time for duration, time in zip(durations, times, strict=True))
 
 
+def test_the_main_thread_has_a_table_of_its_own(threads: Watched) -> None:
+    """It hands its receives over to a thread, and enters no region."""
+    with haloscope.open(threads.path) as profile:
+        main = profile.frame("main_thread", ["path", "rank", "sends", "bytes_sent", "recvs"]).sort("rank")
+    assert main.rows() == [(0, rank, ROUNDS, 4 * ROUNDS, 0) for rank in range(RANKS)]
+
+
 def run_short_threads(mpi: Mpi, compiler: Compiler, directory: Path, *words: str, **options: Any) -> Watched:
     command = [str(program(compiler, mpi, "short_threads.c", ["-pthread"])), *words]
     return watch(mpi, 1, command, directory, **options)
@@ -77,6 +84,8 @@ def test_threads_that_end_need_no_memory(
     task = done.region("task")
     assert (task["instances"], task["sends_total"], task["sends_instance_max"]) == (count, 10 * count, 10)
     assert (done.info["dropped"], done.info.get("unmatched_begins")) == ("0", "0")
+    with haloscope.open(done.path) as profile:
+        assert profile.frame("main_thread", ["path", "sends"]).rows() == [(0, 0)]
 
 
 @pytest.mark.parametrize("options", [(), ("--trace",)])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # Major and minor version of the file. A new column raises the minor version, and has it as `since`.
-FORMAT = (1, 6)
+FORMAT = (1, 7)
 # The first bytes of the file.
 MAGIC = b"\x89HALO\r\n\x1a"
 # The last bytes of the file: offset, length and checksum of its directory, the checksum of the header and of
@@ -309,6 +309,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         ),
     ),
     "ranks": _RANKS,
+    "main_thread": _RANKS,
     "calls": (
         _PATH,
         _key("call", "the function, such as `MPI_Isend`", "string"),
@@ -552,6 +553,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 OPTIONAL = frozenset(
     {
         *(
+            "main_thread",
             "rank_calls",
             "neighbors",
             "unaccounted",

@@ -31,19 +31,15 @@ public:
   }
 
   void run() {
-    std::uint64_t begins = 0;
-    std::uint64_t ends = 0;
-    for (const ThreadRecord *thread = valid(process().threads.load()); thread != nullptr;
-         thread = valid(thread->next)) {
-      begins += thread->unmatched_begins;
-      ends += thread->unmatched_ends;
-      visit(*thread);
-      records_++;
-      threads_ += thread->threads;
-    }
+    const ThreadRecord *const first = valid(process().threads.load());
+    const ThreadRecord *main = first; // came first, so it is the last of the list
+    while (main != nullptr && valid(main->next) != nullptr) main = valid(main->next);
+    if (main != nullptr) visit(*main);
+    if (main != first) regions_.add_main_thread();
+    for (const ThreadRecord *thread = first; thread != main; thread = valid(thread->next)) visit(*thread);
     add_metadata();
     regions_.finish();
-    add_process_row(begins, ends);
+    add_process_row();
     sites_.finish();
     trace_.finish(tick());
   }
@@ -57,6 +53,10 @@ private:
     history_.add_phases(thread);
     for (const CommunicatorUse *use = valid(thread.communicators); use != nullptr; use = valid(use->next))
       messages_.add(*use);
+    begins_ += thread.unmatched_begins;
+    ends_ += thread.unmatched_ends;
+    records_++;
+    threads_ += thread.threads;
   }
 
   void visit(const Node &node, RegionTotals *parent, unsigned depth = 0) {
@@ -106,7 +106,7 @@ private:
     open_calls_++;
   }
 
-  void add_process_row(std::uint64_t begins, std::uint64_t ends) {
+  void add_process_row() {
     const std::uint64_t *root = regions_.duration();
     // Of a rank that does not record, only the begin and the end are known.
     const std::uint64_t duration = root != nullptr       ? *root
@@ -118,8 +118,8 @@ private:
                            .start = process().start,
                            .duration = seconds(duration),
                            .threads = threads_,
-                           .unmatched_begins = begins,
-                           .unmatched_ends = ends,
+                           .unmatched_begins = begins_,
+                           .unmatched_ends = ends_,
                            .dropped = process().dropped.load(),
                            .finalized = process().finalized,
                            .sizes_spilled = regions_.sizes_spilled(),
@@ -153,7 +153,7 @@ private:
   }
 
   std::uint64_t end_;
-  std::uint64_t records_ = 0, threads_ = 0, open_calls_ = 0;
+  std::uint64_t begins_ = 0, ends_ = 0, records_ = 0, threads_ = 0, open_calls_ = 0;
   RegionRows regions_;
   MessageRows messages_;
   CallRows calls_;

@@ -54,10 +54,34 @@ RegionTotals &RegionRows::add(std::uint64_t path, const Node &node, RegionTotals
   return region;
 }
 
-void RegionRows::finish() {
-  for (auto &[path, region] : regions_) spread_partners(region);
-  for (const auto &[path, region] : regions_) add_row(region);
+template <class Row> Row RegionRows::row_of(const RegionTotals &region) const {
+  return {.path = region.path,
+          .rank = rank(),
+          .instances = region.instances,
+          .time = seconds(region.ticks),
+          .cpu_time = cpu_time(region),
+          .sends = region.totals[sends],
+          .recvs = region.totals[recvs],
+          .bytes_sent = region.totals[bytes_sent],
+          .bytes_recv = region.totals[bytes_recv],
+          .colls = region.totals[colls],
+          .counted = rows::counted(region, tick()),
+          .skew_time = process().settings.sync_collectives == 0 ? unknown : seconds(region.skew),
+          .largest_message = region.largest,
+          .omp_threads = region.omp_threads,
+          .dest_ranks = region.nested_destinations.size(),
+          .src_ranks = region.nested_sources.size(),
+          .dest_ranks_exclusive = region.destinations.size(),
+          .src_ranks_exclusive = region.sources.size(),
+          .extremes = rows::extremes(region.inclusive, region.exclusive)};
 }
+
+template <class Row> void RegionRows::add_rows() {
+  for (auto &[path, region] : regions_) spread_partners(region);
+  for (const auto &[path, region] : regions_) append(row_of<Row>(region));
+}
+void RegionRows::add_main_thread() { add_rows<rows::MainThread>(); }
+void RegionRows::finish() { add_rows<rows::Ranks>(); }
 
 const std::uint64_t *RegionRows::duration() const noexcept {
   return regions_.contains(0) ? &longest_root_ : nullptr;
@@ -68,28 +92,6 @@ double RegionRows::cpu_time(const RegionTotals &region) const {
   const bool is_known = region.instances > 0 && read >= std::max(least, read_share * seconds(region.ticks));
   // Both clocks are read one after the other, and differ in their rates.
   return is_known ? std::min(1e-9 * static_cast<double>(region.cpu), seconds(region.ticks)) : unknown;
-}
-
-void RegionRows::add_row(const RegionTotals &region) {
-  append(rows::Ranks{.path = region.path,
-                     .rank = rank(),
-                     .instances = region.instances,
-                     .time = seconds(region.ticks),
-                     .cpu_time = cpu_time(region),
-                     .sends = region.totals[sends],
-                     .recvs = region.totals[recvs],
-                     .bytes_sent = region.totals[bytes_sent],
-                     .bytes_recv = region.totals[bytes_recv],
-                     .colls = region.totals[colls],
-                     .counted = rows::counted(region, tick()),
-                     .skew_time = process().settings.sync_collectives == 0 ? unknown : seconds(region.skew),
-                     .largest_message = region.largest,
-                     .omp_threads = region.omp_threads,
-                     .dest_ranks = region.nested_destinations.size(),
-                     .src_ranks = region.nested_sources.size(),
-                     .dest_ranks_exclusive = region.destinations.size(),
-                     .src_ranks_exclusive = region.sources.size(),
-                     .extremes = rows::extremes(region.inclusive, region.exclusive)});
 }
 
 } // namespace haloscope::watch

@@ -1,4 +1,4 @@
-// The rows of the table `ranks` of one process: the totals of each region.
+// The rows of the tables `ranks` and `main_thread` of one process: the totals of each region.
 #pragma once
 
 #include "watch/collecting/row_writer.hpp"
@@ -29,6 +29,8 @@ public:
   // Adds a node of one thread, whose latest known tick is `latest`, and returns the totals of its path.
   // `parent`: the totals of the enclosing region, nullptr for the root.
   RegionTotals &add(std::uint64_t path, const Node &node, RegionTotals *parent, std::uint64_t latest);
+  // After the nodes of the main thread, if there are others: adds its rows.
+  void add_main_thread();
   // Adds the rows, after the nodes of all threads.
   void finish();
   // Ticks of the root in the thread that recorded longest; nullptr if there is no root, because the rank does
@@ -40,7 +42,8 @@ public:
 private:
   // In seconds; NaN: unknown.
   [[nodiscard]] double cpu_time(const RegionTotals &region) const;
-  void add_row(const RegionTotals &region);
+  template <class Row> Row row_of(const RegionTotals &region) const;
+  template <class Row> void add_rows();
 
   std::map<std::uint64_t, RegionTotals> regions_; // by path; addresses stay
   std::uint64_t sizes_spilled_ = 0, longest_root_ = 0;

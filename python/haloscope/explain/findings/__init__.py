@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from haloscope.explain.findings.machine_limits import MachineMeasurements as MachineMeasurements
     from haloscope.explain.findings.machine_limits import crowding_text as crowding_text
     from haloscope.explain.findings.machine_limits import find_crowded_host as find_crowded_host
-    from haloscope.explain.findings.telling import describe_brevity as describe_brevity
     from haloscope.explain.findings.telling import describe_other_threads as describe_other_threads
     from haloscope.explain.findings.telling import describe_silence as describe_silence
+    from haloscope.explain.findings.telling import describe_unjudged as describe_unjudged
     from haloscope.explain.findings.telling import finding_line as finding_line
     from haloscope.explain.findings.telling import finding_lines as finding_lines
     from haloscope.explain.findings.telling import show_command as show_command

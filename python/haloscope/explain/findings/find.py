@@ -27,6 +27,7 @@ from haloscope.explain.findings.messaging import (
 )
 from haloscope.explain.findings.unevenness import find_imbalance, find_shared_cpus, find_slow_places
 from haloscope.profile import Profile
+from haloscope.profile.tables import shows_main_threads
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _find_problems(
     most_events: int | None,
     repeats: Sequence[str | os.PathLike[str]],
 ) -> list[Finding]:
-    if not profile.data.source.rows("ranks"):
+    if not profile.data.source.rows("ranks") or not shows_main_threads(profile.data):
         return []
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:

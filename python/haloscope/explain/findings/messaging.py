@@ -176,10 +176,11 @@ def find_scattered_partners(ground: Ground) -> list[Finding]:
     whole = float(bytes_sent.sum())
     spent = float(ground.left["p2p"].sum()) * off_now / whole
     gain = spent * (1 - off_best / off_now)
+    least = f"{percent_text(off_best, whole)} or less" if off_best else "none"
     finding = ground.make_finding(
         "scattered_partners",
         f"{percent_text(off_now, whole)} of the bytes of messages ({bytes_text(off_now)}) go to other nodes;"
-        f" with partners placed together it would be {percent_text(off_best, whole)} or less",
+        f" with partners placed together it would be {least}",
         "find a mapping with haloscope place, or reorder the ranks (MPI_Cart_create with reorder, a"
         " rankfile)",
         gains=(0.5 * gain, gain, max(spent, gain)),

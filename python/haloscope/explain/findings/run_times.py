@@ -13,7 +13,8 @@ from haloscope.base.arrays import Flags, Floats, Integers
 from haloscope.base.errors import UsageError
 from haloscope.explain.findings.machine_limits import POLL, has_shared_cpus
 from haloscope.profile import Profile
-from haloscope.profile.store import PROGRAM, region_text
+from haloscope.profile.store import PROGRAM, Scope, region_text
+from haloscope.profile.tables import main_thread_rows
 
 Family = Literal["p2p", "coll", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "other")
@@ -38,8 +39,9 @@ class Absence:
 class RunTimes:
     """The times of one profile. Matrices have shape (ranks, regions) and are in seconds.
 
-    Regions are the marked regions of the program. Iterations that the recorder found belong to the region
-    around them, because ranks find them at different times.
+    Where several threads of a rank call MPI, they are those of the main thread. Regions are the marked
+    regions of the program. Iterations that the recorder found belong to the region around them, because ranks
+    find them at different times.
     """
 
     profile: Profile
@@ -54,7 +56,10 @@ class RunTimes:
         self.own = dict(zip(names.to_list(), owners.to_list(), strict=True))
         # Regions with iterations that the recorder found.
         self.with_phases = {own for name, own in self.own.items() if name != own}
-        self._cells = self.table("ranks").with_columns(pl.col("own").alias("region"))
+        self._own = pl.col("region").replace_strict(self.own, return_dtype=pl.String)
+        scope = Scope(tree, exclusive=True)
+        cells = scope.name_regions(main_thread_rows(self.profile.data, scope), ["rank"])
+        self._cells = cells.with_columns(self._own.alias("region"))
         self.ranks: list[int] = self._cells["rank"].unique().sort().to_list()
         self.regions: list[str] = self._cells["region"].unique(maintain_order=True).to_list()
         self.hosts = self.profile.hosts.find_names(pl.Series(self.ranks, dtype=pl.Int64)).to_list()
@@ -152,6 +157,18 @@ class RunTimes:
         return times
 
     @cached_property
+    def waits_at_end(self) -> Floats:
+        """Time (s) per rank that it waits in MPI_Finalize for the rank that computes longest, at most.
+
+        A rank that did not reach it ended otherwise, and one that began later also ends later.
+        """
+        processes = self.profile.frame("processes", ["rank", "start", "finalized"])
+        began = self._of_ranks(processes, "start", 0.0)
+        waits = (self.run_time - self.time_of_ranks - (began - began.min(initial=np.inf))).clip(min=0)
+        reached: Floats = waits * (self._of_ranks(processes, "finalized", 1.0) > 0)
+        return reached
+
+    @cached_property
     def waiting(self) -> Floats:
         """Time in waiting calls and in polls that found nothing (s)."""
         waits: Floats = self._matrix(pl.col("wait_time")) * self._fitting + self._polled
@@ -171,8 +188,7 @@ class RunTimes:
         """Return a table of the profile without nested regions; `own` is the region to report."""
         if name not in self._tables:
             rows = self.profile.table(name, exclusive=True)
-            own = pl.col("region").replace_strict(self.own, return_dtype=pl.String).alias("own")
-            self._tables[name] = rows.with_columns(own)
+            self._tables[name] = rows.with_columns(self._own.alias("own"))
         return self._tables[name]
 
     def full_path(self, region: str) -> str:
@@ -195,7 +211,7 @@ class RunTimes:
 
     def has_remote_messages(self, region: str) -> bool:
         """Return whether a quarter of the messages of a region, or more, go to other nodes."""
-        rows = self._cells.filter(pl.col("region") == region)
+        rows = self.table("ranks").filter(pl.col("own") == region)
         away, sends = (float(rows[name].sum()) for name in ("sends_offnode", "sends"))
         return away >= 0.25 * sends > 0
 
@@ -228,7 +244,7 @@ class RunTimes:
         }
         family = "coll" if more["coll"].max(initial=0) > more["p2p"].max(initial=0) else "p2p"
         most = more[family].max(initial=0)
-        if float((self.run_time - self.time_of_ranks[rows]).mean()) > most:
+        if float(self.waits_at_end[rows].mean()) > most:
             return "MPI_Finalize"
         if not most > 0:
             return None
@@ -246,6 +262,13 @@ class RunTimes:
         shape = (len(self.ranks), len(self.regions))
         sums = np.bincount(self._positions, values.to_numpy(), shape[0] * shape[1])
         return sums.astype(np.float64, copy=False).reshape(shape)
+
+    def _of_ranks(self, rows: pl.DataFrame, column: str, unknown: float) -> Floats:
+        """Return a column of a table with a row per rank, in the order of `ranks`."""
+        ranks = pl.DataFrame({"rank": self.ranks}, schema={"rank": pl.Int64})
+        joined = ranks.join(rows.unique("rank"), on="rank", how="left", maintain_order="left")
+        values: Floats = joined[column].cast(pl.Float64).fill_null(unknown).to_numpy()
+        return values
 
     @cached_property
     def _positions(self) -> Integers:

@@ -14,6 +14,7 @@ from haloscope.explain.findings.alike import SHORTEST
 from haloscope.explain.findings.finding import Finding
 from haloscope.explain.findings.machine_limits import has_shared_cpus
 from haloscope.profile import Profile
+from haloscope.profile.tables import shows_main_threads
 
 # Smallest share of the time without a core that makes times depend on other threads.
 _LEAST_WITHOUT_CORE = 0.1
@@ -27,15 +28,17 @@ def finding_line(finding: Finding) -> str:
 
 def describe_silence(profile: Profile) -> str:
     """Return why a run without findings may have problems, empty if nothing is known about that."""
-    reasons = [describe_brevity(profile)]
+    reasons = [describe_unjudged(profile)]
     if has_shared_cpus(profile):
         reasons.append("more ranks than CPUs: ranks share CPUs, which is not a finding")
     reasons.append(describe_other_threads(profile))
     return "; ".join(filter(None, reasons))
 
 
-def describe_brevity(profile: Profile) -> str:
-    """Return a text about a run that is too short for findings, else an empty one."""
+def describe_unjudged(profile: Profile) -> str:
+    """Return why the times of a run cannot be judged, empty if they can."""
+    if not shows_main_threads(profile.data):
+        return "times of ranks are not compared, as other threads than the main one communicate"
     duration = float(profile.info.get("duration") or 0.0)
     if not 0 < duration < SHORTEST:
         return ""

@@ -166,11 +166,11 @@ def _make_imbalance_finding(
     function = ground.find_waiting_function(np.array(ground.ranks) != ground.ranks[row])
     again = len(ground.again)
     agree = f"; {again} repeated runs agree" if again > 1 else ""
+    verb = "computes" if len(ranks) == 1 else "compute up to"
     return ground.make_finding(
         "imbalance",
-        f"{ranks_text(ranks)} {'computes' if len(ranks) == 1 else 'compute'}"
-        f" {percent_text(most - mean, mean)} longer than the mean of all ranks in {where}"
-        f" ({time_text(most)}, mean {time_text(mean)}); the others wait"
+        f"{ranks_text(ranks)} {verb} {percent_text(most - mean, mean)} longer than the mean of all ranks in"
+        f" {where} ({time_text(most)}, mean {time_text(mean)}); the others wait"
         f"{f', mostly in {function}' if function else ''}{agree}",
         f"distribute the work of {place_text(region)} evenly; if it is even, the core is slow: check it with"
         " haloscope bench noise",
@@ -207,8 +207,7 @@ def _waited_share(ground: Ground, excess: Floats, counts: Flags) -> float:
 
 def sum_waits(ground: Ground) -> Floats:
     """Return the waiting time per rank (s), including that in MPI_Finalize."""
-    ends = ground.run_time - ground.time_of_ranks
-    waits: Floats = ground.waiting.sum(axis=1) + ends
+    waits: Floats = ground.waiting.sum(axis=1) + ground.waits_at_end
     return waits
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.base.errors import printable, shorten_text
 from haloscope.base.units import bytes_text, duration_text, noun_text, percent_text, ranks_text
-from haloscope.explain.findings import describe_brevity, finding_line, findings
+from haloscope.explain.findings import describe_unjudged, finding_line, findings
 from haloscope.explain.reporting.run_efficiency import describe_efficiency, list_doubts
 from haloscope.profile import Profile
 from haloscope.profile.shown import site_text
@@ -51,7 +51,7 @@ def _make_summary(profile: Profile, next_steps: bool) -> list[str]:
     whole = regions.row(0, named=True) if len(regions) else None
     name = printable(shlex.quote(str(profile.path)))
     first = [_make_headline(info), *describe_efficiency(profile, MOST_EVENTS)]
-    first += [] if whole is None else [_describe_communication(whole)]
+    first += [] if whole is None else [_describe_communication(profile, whole)]
     last = [
         *_describe_findings(profile, name),
         *list_doubts(profile),
@@ -78,7 +78,7 @@ def _list_shares(profile: Profile, whole: dict[str, Any], regions: int) -> list[
 def _describe_findings(profile: Profile, name: str) -> list[str]:
     found = findings(profile, most_events=MOST_EVENTS)
     if not found:
-        reason = describe_brevity(profile)
+        reason = describe_unjudged(profile)
         return [f"no findings: {reason}"] if reason else []
     lines = [finding_line(finding) for finding in found[:_FINDINGS]]
     more = len(found) - len(lines)
@@ -135,10 +135,11 @@ def list_kinds(whole: dict[str, Any]) -> list[str]:
     ]
 
 
-def _describe_communication(whole: dict[str, Any]) -> str:
+def _describe_communication(profile: Profile, whole: dict[str, Any]) -> str:
+    whose = "the threads' time" if profile.data.source.rows("main_thread") else "the time"
     share = percent_text(whole["mpi_time_mean"], whole["time_mean"])
     return (
-        f"communication: {share} of the time ({', '.join(list_kinds(whole))});"
+        f"communication: {share} of {whose} ({', '.join(list_kinds(whole))});"
         f" {noun_text(whole['sends_total'], 'message')}, {bytes_text(whole['bytes_sent_total'])}"
     )
 

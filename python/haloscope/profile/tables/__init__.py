@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from haloscope.profile.tables.instances import QUANTITIES as QUANTITIES
     from haloscope.profile.tables.instances import Instances as Instances
     from haloscope.profile.tables.instances import InstanceSeries as InstanceSeries
+    from haloscope.profile.tables.ranks import main_thread_rows as main_thread_rows
     from haloscope.profile.tables.ranks import rank_rows as rank_rows
     from haloscope.profile.tables.ranks import region_rows as region_rows
+    from haloscope.profile.tables.ranks import shows_main_threads as shows_main_threads
     from haloscope.profile.tables.table_builders import TABLES as TABLES
     from haloscope.profile.tables.table_builders import call_rows as call_rows
 

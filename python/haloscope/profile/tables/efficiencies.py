@@ -10,7 +10,7 @@ from haloscope.profile import waiting
 from haloscope.profile.shown.profile_tables import SHOWN
 from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.store.tree import Scope
-from haloscope.profile.tables.ranks import rank_rows
+from haloscope.profile.tables.ranks import main_thread_rows, rank_rows, shows_main_threads
 
 # Columns from a replay of a trace, for the whole run only.
 _REPLAYED = ("serialisation", "transfer", "ideal_time")
@@ -29,12 +29,12 @@ def efficiency_rows(
     """Return the table by path, unsorted, from the rows of `rank_rows`.
 
     `is_replayed`: a trace is analysed, which takes long for many events. Shares are null if no rank
-    computed, or no time is known.
+    computed, no time is known, or other threads than the main thread do the communication.
     """
     computing = pl.col("computing").clip(0)
-    with_threads = _with_threads(profile, of_ranks)
     rows = (
-        with_threads.group_by("path", maintain_order=True)
+        _with_threads(profile, main_thread_rows(profile, scope, of_ranks))
+        .group_by("path", maintain_order=True)
         .agg(
             pl.col("time").max().alias("run_time"),
             computing.mean().alias("computing_mean"),
@@ -51,10 +51,10 @@ def efficiency_rows(
         replayed = pl.DataFrame([{"path": 0, **asdict(whole)}], schema_overrides={"path": pl.Int64})
         rows = rows.update(replayed.select(rows.columns), on="path")
     mean, most = pl.col("computing_mean"), pl.col("computing_max")
-    known = (most > 0) & (pl.col("run_time") > 0)
+    known = (most > 0) & (pl.col("run_time") > 0) & shows_main_threads(profile)
     shares = {"parallel": mean / pl.col("run_time"), "load_balance": mean / most}
     shares["communication"] = most / pl.col("run_time")
-    of_openmp = _openmp_efficiencies(with_threads, scope.exclusive)
+    of_openmp = _openmp_efficiencies(_with_threads(profile, of_ranks), scope.exclusive)
     return (
         rows.with_columns(pl.when(known).then(share).alias(name) for name, share in shares.items())
         .join(of_openmp, on="path", how="left", maintain_order="left")
@@ -66,7 +66,7 @@ def _with_threads(profile: ProfileData, of_ranks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with `omp_most`, the most OpenMP threads of the rank anywhere, and `computing`.
 
     A thread in MPI inside of a parallel region is one of several: it does not keep the others from
-    computing. Where several threads call MPI, the rank's times are already sums over threads.
+    computing. Where several threads call MPI, all may be in MPI there.
     """
     team = (
         profile.frame("ranks", ["rank", "omp_threads"])

@@ -40,18 +40,49 @@ def ranks(profile: ProfileData, scope: Scope) -> pl.DataFrame:
 
 
 def rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
+    """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists.
+
+    Where several threads call MPI, they are sums over these threads, times too.
+    """
     if scope.exclusive or profile.source.rows("ranks") > _MOST_KEPT:
         return _make_rank_rows(profile, scope)
     return scope.select_chosen(profile.once(_make_inclusive_rows))
+
+
+def main_thread_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the same of each rank's main thread: times that can be compared with those of the run.
+
+    `rows` are those of `rank_rows`, if they are there already.
+    """
+    main = profile.frame("main_thread", ["rank"])["rank"].unique()
+    if main.is_empty():
+        return rank_rows(profile, scope) if rows is None else rows
+    return _make_rank_rows(profile, scope, main)
+
+
+def shows_main_threads(profile: ProfileData) -> bool:
+    """Return whether times of main threads are those of the communication, on all ranks.
+
+    A main thread may wait outside MPI for the threads that communicate. It has fewer messages and collectives
+    than half of those of a mean thread then.
+    """
+    counts = ["sends", "recvs", "colls", "rma_ops", "io_ops"]
+    main, whole = (
+        profile.frame(table, ["rank", *counts]).group_by("rank").agg(pl.sum_horizontal(counts).sum())
+        for table in ("main_thread", "ranks")
+    )
+    of_ranks = main.join(whole, on="rank", suffix="_whole")
+    threads = of_ranks.join(profile.frame("processes", ["rank", "threads"]), on="rank")
+    usual = pl.col("sends_whole") / pl.col("threads")
+    return not len(threads.filter(pl.col("sends") < usual / 2))
 
 
 def _make_inclusive_rows(profile: ProfileData) -> pl.DataFrame:
     return _make_rank_rows(profile, Scope(profile.regions))
 
 
-def _make_rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
-    rows = scope.select_needed(_own_rows(profile, scope.exclusive))
+def _make_rank_rows(profile: ProfileData, scope: Scope, main: pl.Series | None = None) -> pl.DataFrame:
+    rows = scope.select_needed(_own_rows(profile, scope.exclusive, main))
     rows = _with_offnode(profile, rows)
     if scope.exclusive:
         # A path and rank have one row, so that there is nothing to add up.
@@ -69,11 +100,16 @@ def _make_rank_rows(profile: ProfileData, scope: Scope) -> pl.DataFrame:
     return _derive(joined)
 
 
-def _own_rows(profile: ProfileData, exclusive: bool) -> pl.DataFrame:
+def _own_rows(profile: ProfileData, exclusive: bool, main: pl.Series | None) -> pl.DataFrame:
+    """Return the stored rows; of the ranks `main` those of the main thread."""
     suffix = "_exclusive" if exclusive else ""
     varying = [*_PARTNERS, *instance_columns()]
     names = ["path", "rank", *_WHOLE, *RANK_REDUCTIONS]
-    frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
+    stored = [*names, *(name + suffix for name in varying)]
+    frame = profile.frame("ranks", stored)
+    if main is not None:
+        others = frame.filter(~pl.col("rank").is_in(main.implode()))
+        frame = pl.concat([others, profile.frame("main_thread", stored)]).sort("path", "rank")
     pairs = frame.select("path", "rank")
     if not is_ordered(*(column.to_numpy() for column in pairs)) and pairs.is_duplicated().any():
         raise DamageError("its table ranks has a region and rank twice")
