@@ -94,7 +94,9 @@ def test_cores_that_other_threads_had_are_named(
 ) -> None:
     written = computing([5.0, 5.0], cpus=cpus, threads=threads)
     written.info["duration"] = 10.0
-    slices = [{"rank": rank, "duration": 10.0, "coll_time": 5.0} for rank in range(2)]
+    written.tables["processes"] = {**written.tables["processes"], "duration": [10.0] * 2}
+    # Their durations overlap: the end of a long call is in the next one, too.
+    slices = [{"rank": rank, "duration": 12.0, "coll_time": 5.0} for rank in range(2)]
     table = draft({}, slices=slices).tables["slices"]
     written.tables["slices"] = {**table, "core_wait_time": [waited] * 2}
     profile = written.write(tmp_path / "a.halo")

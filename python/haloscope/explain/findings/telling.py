@@ -49,10 +49,10 @@ def describe_other_threads(profile: Profile) -> str:
     """Return a text about ranks that waited long for a core, in MPI or outside; empty if not known."""
     if not float(profile.info.get("duration") or 0.0) >= SHORTEST or has_shared_cpus(profile):
         return ""
-    threads = profile.frame("processes", ["rank", "threads"])
-    alone = threads.filter(pl.col("threads") == 1)["rank"].implode()
-    slices = profile.table("slices").filter(pl.col("rank").is_in(alone))
-    waited, time = float(slices["core_wait_time"].sum()), float(slices["duration"].sum())
+    # Slices with long calls overlap, so their durations exceed those of the ranks.
+    alone = profile.frame("processes", ["rank", "duration", "threads"]).filter(pl.col("threads") == 1)
+    slices = profile.table("slices").join(alone, on="rank", how="semi")
+    waited, time = float(slices["core_wait_time"].sum()), float(alone["duration"].sum())
     if not waited >= _LEAST_WITHOUT_CORE * time > 0:
         return ""
     return f"other threads had the ranks' cores for {percent_text(waited, time)} of the time"
