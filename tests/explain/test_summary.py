@@ -44,18 +44,12 @@ def test_further_findings_are_counted(read: Read) -> None:
     assert lines_with("1 more: ", profile) == [f"1 more: haloscope findings {profile.path}"]
 
 
-def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, nested: Draft) -> None:
-    """Lines are folded there, and nowhere else."""
-    profile = read(nested)
-    lines = explain.summary(profile)
-    command = f"import haloscope.cli.console as c, sys; c.say_lines({lines!r})"
+def print_on_terminal(*command: str | Path, **environment: str) -> bytes:
+    """Return what a command prints on a terminal of 80 columns."""
     master, terminal = pty.openpty()
     os.set_blocking(master, True)
-    python = haloscope.with_name("python")
-    piped = subprocess.run([python, "-c", command], capture_output=True, text=True, check=True).stderr
-    assert piped.splitlines() == lines
     subprocess.run(["stty", "cols", "80"], stdin=terminal, check=True)
-    subprocess.run([python, "-c", command], stderr=terminal, check=True)
+    subprocess.run(command, stdout=terminal, stderr=terminal, check=True, env=os.environ | environment)
     os.close(terminal)
     shown = b""
     while True:
@@ -67,9 +61,31 @@ def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, 
             break
         shown += part
     os.close(master)
+    return shown
+
+
+def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, nested: Draft) -> None:
+    """Lines are folded there, and nowhere else."""
+    profile = read(nested)
+    lines = explain.summary(profile)
+    command = f"import haloscope.cli.console as c, sys; c.say_lines({lines!r})"
+    python = haloscope.with_name("python")
+    piped = subprocess.run([python, "-c", command], capture_output=True, text=True, check=True).stderr
+    assert piped.splitlines() == lines
+    shown = print_on_terminal(python, "-c", command)
     folded = shown.decode().splitlines()
     assert max(len(line) for line in folded if " " in line.strip()) <= 80
     assert shown.decode().split() == piped.split()
+
+
+@pytest.mark.parametrize("words", [[], ["--table", "pop"]])
+def test_a_terminal_of_ascii_gets_no_other_characters(
+    haloscope: Path, read: Read, nested: Draft, words: list[str]
+) -> None:
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    shown = print_on_terminal(haloscope, "show", read(nested).path, *words, **plain)
+    assert b" x communication " in shown or b"balance x comm." in shown
+    assert shown.isascii()
 
 
 @pytest.mark.parametrize("words", [[], ["--table", "regions"], ["--region", "solve"], ["--json"]])

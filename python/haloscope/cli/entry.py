@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 
+_PLAIN_ENCODING = "haloscope_ascii"
 # Of the same width, so that tables stay straight.
 _PLAIN = str.maketrans("–…×µ±", "-~xu~")
 
@@ -22,7 +23,24 @@ def _write_plainly(error: UnicodeError) -> tuple[str, int]:
     return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
+def _find_plain_codec(name: str) -> codecs.CodecInfo | None:
+    """Return ASCII under a name of our own: click writes UTF-8 to streams whose encoding is called ASCII."""
+    if name != _PLAIN_ENCODING:
+        return None
+    found = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        found.encode,
+        found.decode,
+        found.streamreader,
+        found.streamwriter,
+        found.incrementalencoder,
+        found.incrementaldecoder,
+        name=_PLAIN_ENCODING,
+    )
+
+
 codecs.register_error("haloscope", _write_plainly)
+codecs.register(_find_plain_codec)
 
 
 def _keep_compiled_modules() -> None:
@@ -40,7 +58,8 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 20)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not closed, nor replaced
-            stream.reconfigure(errors="haloscope")
+            is_plain = stream.isatty() and codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=_PLAIN_ENCODING if is_plain else None, errors="haloscope")
     try:
         _keep_compiled_modules()
         from haloscope.cli.command import _run
