@@ -62,6 +62,25 @@ def test_communicators_that_are_made_again_and_again(read: Read, number: int, is
         assert [evidence.values["calls"] for evidence in one.evidence] == [2 * number] * 2
 
 
+@pytest.mark.parametrize(
+    ("functions", "text"),
+    [
+        (["Comm_dup", "Comm_split"], "MPI_Comm_dup and MPI_Comm_split create 41"),
+        (
+            ["Cart_create", "Comm_dup", "Comm_split"],
+            "MPI_Cart_create, MPI_Comm_dup and MPI_Comm_split create 60",
+        ),
+    ],
+)
+def test_functions_that_make_communicators(read: Read, functions: list[str], text: str) -> None:
+    calls = [
+        {"path": 1, "call": f"MPI_{name}", "calls": 42 - 2 * number, "time_total": 1.0}
+        for number, name in enumerate(functions)
+    ]
+    (one,) = found_in(read(run("steps", {"other_time": 2.0}, calls=calls)))
+    assert one.sentence.startswith(text)
+
+
 def messages(together: int, size: int, posting: float = 1.0) -> Draft:
     """In each of ten exchanges a rank sends `together` messages to the other rank, in 2 s with posts."""
     sent = {"sends": 10 * together, "recvs": 10 * together, "dest_ranks_exclusive": 1, "p2p_time": 2.0}

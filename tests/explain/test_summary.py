@@ -114,6 +114,22 @@ def test_the_summary_starts_with_the_share_of_communication(read: Read, nested: 
     assert len(lines) == 9
 
 
+@pytest.mark.parametrize(
+    ("other", "kinds"),
+    [
+        (3.0, "point-to-point 10.0 %, collective 20.0 %, other calls 30.0 %"),
+        (0.05, "point-to-point 10.0 %, collective 20.0 %"),
+    ],
+)
+def test_the_kinds_of_calls_add_up(read: Read, other: float, kinds: str) -> None:
+    """Other calls, such as those that create communicators, are named if they take 1 %."""
+    times = {"time": 10.0, "p2p_time": 1.0, "coll_time": 2.0, "other_time": other}
+    rows = [{"path": 0, "rank": rank, "instances": 1, **times} for rank in range(2)]
+    profile = read(draft(paths=path_rows(), processes=process_rows("alpha", "alpha"), ranks=rows))
+    (line,) = lines_with("communication: ", profile)
+    assert line.partition("(")[2].partition(")")[0] == kinds
+
+
 def test_the_summary_of_an_unmarked_program_names_calls(read: Read) -> None:
     written = draft(
         {"program": "lmp"},

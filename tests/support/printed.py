@@ -26,6 +26,7 @@ VARYING = [
         (r"^stack of ranks? [\d-]+:$", "stack of ~:"),
         (r"^haloscope: building .*\n", ""),
         # A machine that others use, too.
+        (r", other calls ~(?=[,)])", ""),
         (r"^finding: .* had no core for .*\n", ""),
         (r"^\d+ more: haloscope findings .*\n", ""),
         (r"^\d+\. no_core: .*\n(?:(?:gain|do|look): .*\n?)+", ""),

@@ -71,6 +71,11 @@ def percent_text(part: float | None, whole: float | None) -> str:
     return f"{round(100 * part / whole, 1) + 0.0:.1f} %"  # no "-0.0"
 
 
+def list_text(words: Sequence[str]) -> str:
+    """Return words as in a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def ranks_text(ranks: Sequence[int]) -> str:
     """Return [0, 1, 2, 5] as `ranks 0-2, 5`; long lists are cut and end with the number of ranks."""
     if not ranks:

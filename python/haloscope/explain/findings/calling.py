@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from haloscope.base.units import bytes_text, count_text, noun_text, percent_text, time_text
+from haloscope.base.units import bytes_text, count_text, list_text, noun_text, percent_text, time_text
 from haloscope.explain.findings.finding import Evidence, Finding
 from haloscope.explain.findings.ground import Ground
 from haloscope.explain.findings.machine_limits import POLL
@@ -39,8 +39,8 @@ def find_repeated_communicators(ground: Ground) -> list[Finding]:
         verb = "creates" if len(functions) == 1 else "create"
         finding = ground.make_finding(
             "communicators_made",
-            f"{' and '.join(functions)} {verb} {count:.0f} communicators per rank in {place_text(name)},"
-            f" which takes {time_text(time)} per rank on average",
+            f"{list_text(functions.to_list())} {verb} {count:.0f} communicators per rank in"
+            f" {place_text(name)}, which takes {time_text(time)} per rank on average",
             "create the communicators once and reuse them",
             gains=(0.7 * gain, gain, time),
             region=name,

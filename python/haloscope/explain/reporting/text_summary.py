@@ -29,8 +29,8 @@ _UNSAID, _ROUNDING = 0.05, 1e-3
 # calls that repeat may be a part of one.
 _LEAST_COVERED, _LEAST_LENGTH = 0.5, 3
 _KINDS = {"point-to-point": "p2p", "collective": "coll", "one-sided": "rma", "I/O": "io", "polling": "poll"}
-# Kinds whose share is always printed, and the smallest share of another kind.
-_ALWAYS, _LEAST = ("point-to-point", "collective"), 1e-3
+# Kinds whose share is always printed, and the smallest shares of another kind and of the rest.
+_ALWAYS, _LEAST, _LEAST_REST = ("point-to-point", "collective"), 1e-3, 1e-2
 
 
 def summary(profile: Profile, *, next_steps: bool = True) -> list[str]:
@@ -128,11 +128,16 @@ def list_kinds(whole: dict[str, Any]) -> list[str]:
     """Return the share of the time of each kind of communication, of a row of the table `regions`."""
     time = whole["time_mean"]
     parts = {kind: whole[f"{name}_time_mean"] for kind, name in _KINDS.items()}
-    return [
+    kinds = [
         f"{kind} {percent_text(part, time)}"
         for kind, part in parts.items()
         if kind in _ALWAYS or (time and part and part >= _LEAST * time)
     ]
+    if None in (time, whole["mpi_time_mean"], *(parts[kind] for kind in _ALWAYS)):
+        return kinds
+    # Such as those that create communicators.
+    rest = whole["mpi_time_mean"] - sum(part or 0.0 for part in parts.values())
+    return [*kinds, f"other calls {percent_text(rest, time)}"] if rest >= _LEAST_REST * time > 0 else kinds
 
 
 def _describe_communication(profile: Profile, whole: dict[str, Any]) -> str:
