@@ -56,14 +56,6 @@ def test_each_profile_is_a_row(year: Path) -> None:
     assert frame["job_id"].to_list() == ["7", None, None]
 
 
-def test_ranks_are_in_mpi_for_no_longer_than_they_run(tmp_path: Path) -> None:
-    """Three threads of each of two ranks are in MPI at the same time."""
-    times = {"rank_time": 20.0, "mpi_time": 50.0, "p2p_time": 40.0, "coll_time": 10.0}
-    written(tmp_path / "1.halo", rollup=roll_up({"x": (2, 0.0)}, **times))
-    (row,) = haloscope.history(tmp_path).to_dicts()
-    assert [row[name] for name in times] == pytest.approx([20.0, 20.0, 16.0, 4.0])
-
-
 def test_costs_add_up(year: Path) -> None:
     frame = haloscope.history(year)
     by_program = explain.costs(frame, "program").to_dicts()

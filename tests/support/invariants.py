@@ -63,7 +63,7 @@ def check(path: Path) -> None:
         if info.get("partial") or info.get("rows_left_out") or dropped:
             return
         ranks = _by_path(read_ranks(profile))
-        _check_roll_up(profile, ranks)
+        _check_roll_up(profile)
         _check_calls(profile, ranks)
         _check_sites(profile)
         _check_messages(profile, ranks)
@@ -102,19 +102,27 @@ def _joined(ranks: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
     return ranks.join(sums, on="path", how="left", suffix="_there").fill_null(0)
 
 
-def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
-    """What `info` says of all ranks is what the tables say, and there is a binding a rank."""
+def _check_roll_up(profile: Profile) -> None:
+    """What `info` says of all ranks is what the tables say, and there is a binding a rank.
+
+    Times are those of main threads, where others call MPI, too.
+    """
     rollup = profile.info.get("rollup")
     if rollup is None:
         return
     processes = profile.frame("processes", ["rank", "host", "duration", "watched"])
     there = processes.filter(pl.col("watched") == 1)
-    in_mpi = ranks.select(mpi_time().sum()).item()
+    ranks, main = read_ranks(profile), read_ranks(profile, "main_thread")
+    times = pl.concat([ranks.join(main, on="rank", how="anti"), main])
+    in_mpi = times.select(mpi_time().sum()).item()
     expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": in_mpi}
-    for name in "p2p_time coll_time wait_time sends bytes_sent colls coll_bytes io_bytes".split():
+    for name in "p2p_time coll_time wait_time".split():
+        expected[name] = times[name].sum() if len(times) else 0
+    for name in "sends bytes_sent colls coll_bytes io_bytes".split():
         expected[name] = ranks[name].sum() if len(ranks) else 0
     for name, value in expected.items():
         assert abs(rollup.get(name, 0) - value) <= 1e-9 + 1e-7 * abs(value), name
+    assert in_mpi <= expected["rank_time"] * (1 + 1e-7) + 1e-9
     assert rollup["hosts"] == processes["host"].n_unique()
     if "host_names" in rollup:
         assert sorted(rollup["host_names"]) == sorted(processes["host"].unique())

@@ -9,21 +9,17 @@ from haloscope.explain import Profile
 KINDS = ("p2p", "coll", "rma", "io", "other")
 
 
-def read_ranks(profile: Profile) -> pl.DataFrame:
-    """Return the file's table `ranks` with the time of polls."""
-    polls = profile.frame("ranks", ["path", "rank", "poll_time"]).with_columns(
+def read_ranks(profile: Profile, table: str = "ranks") -> pl.DataFrame:
+    """Return the file's table `ranks`, or that of main threads, with the time of polls."""
+    polls = profile.frame(table, ["path", "rank", "poll_time"]).with_columns(
         pl.col("poll_time").fill_null(0.0)
     )
-    return profile.frame("ranks").join(polls, on=["path", "rank"], how="left", maintain_order="left")
+    return profile.frame(table).join(polls, on=["path", "rank"], how="left", maintain_order="left")
 
 
 def mpi_time() -> pl.Expr:
     """Return the time in MPI of a row of `read_ranks`."""
-    return _without_polls() + pl.col("poll_time")
-
-
-def _without_polls() -> pl.Expr:
-    return pl.sum_horizontal(f"{kind}_time" for kind in KINDS)
+    return pl.sum_horizontal(*(f"{kind}_time" for kind in KINDS), "poll_time")
 
 
 def check_times(profile: Profile) -> None:
@@ -52,12 +48,21 @@ def check_times(profile: Profile) -> None:
 def _check_main_threads(profile: Profile) -> None:
     """Asserts that a main thread has a part of each sum over threads, and its MPI time fits into its time."""
     threads = profile.frame("processes").select("rank", "threads", "duration")
-    main = profile.frame("main_thread").join(threads, on="rank")
-    names = ("instances", "time", "sends", "recvs", "colls", "wait_time", *(f"{kind}_time" for kind in KINDS))
-    both = main.join(profile.frame("ranks"), on=["path", "rank"], how="left", suffix="_whole")
+    main = read_ranks(profile, "main_thread").join(threads, on="rank")
+    names = (
+        "instances",
+        "time",
+        "sends",
+        "recvs",
+        "colls",
+        "wait_time",
+        *(f"{kind}_time" for kind in KINDS),
+        "poll_time",
+    )
+    both = main.join(read_ranks(profile), on=["path", "rank"], how="left", suffix="_whole")
     rules = {f"main {name}": _fits(pl.col(name), pl.col(f"{name}_whole")) for name in names}
     _hold(both, **rules, several=pl.col("threads") > 1, run=_fits(pl.col("time"), pl.col("duration")))
-    whole = main.group_by("rank").agg(_without_polls().sum().alias("mpi"), pl.col("time").max())
+    whole = main.group_by("rank").agg(mpi_time().sum().alias("mpi"), pl.col("time").max())
     _hold(whole, main_computing=_fits(pl.col("mpi"), pl.col("time")))
 
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
+#include <functional>
+#include <numeric>
 #include <string_view>
 
 namespace haloscope::watch {
@@ -14,12 +15,11 @@ constexpr std::uint64_t most_ranks = std::uint64_t{1} << 24U; // more are damage
 // The largest numbers of entries in `info`. The tables have all of them.
 constexpr std::size_t most_hosts = 1024, most_said = std::size_t{64} << 10U;
 
-constexpr std::array<std::string_view, 6> mpi_times{"p2p_time", "coll_time",  "rma_time",
-                                                    "io_time",  "other_time", "poll_time"};
-// Columns of `ranks` whose sums over ranks and regions are in `info`.
-constexpr std::array<const char *, 15> summed{
-    "p2p_time",   "coll_time", "rma_time",   "io_time", "other_time", "poll_time", "wait_time", "sends",
-    "bytes_sent", "colls",     "coll_bytes", "rma_ops", "rma_bytes",  "io_ops",    "io_bytes"};
+// Columns of `ranks` whose sums over ranks and regions are in `info`. The last time is a part of the others.
+constexpr std::array<const char *, 7> summed_times{"p2p_time",   "coll_time", "rma_time", "io_time",
+                                                   "other_time", "poll_time", "wait_time"};
+constexpr std::array<const char *, 8> summed{"sends",   "bytes_sent", "colls",  "coll_bytes",
+                                             "rma_ops", "rma_bytes",  "io_ops", "io_bytes"};
 
 class Columns {
 public:
@@ -43,6 +43,10 @@ private:
   const Table *table_;
 };
 
+double in_mpi(const std::array<double, 7> &times) {
+  return std::accumulate(times.begin(), times.end() - 1, 0.0);
+}
+
 Value whole(std::uint64_t value) { return {static_cast<std::int64_t>(value)}; }
 
 } // namespace
@@ -56,7 +60,9 @@ Totals::Rank *Totals::rank(std::uint64_t number) {
 void Totals::add(TableId id, const Table &rows) {
   if (rows.rows() == 0) return;
   if (id == TableId::processes) add_processes(rows);
-  if (id == TableId::ranks) add_ranks(rows);
+  if (id == TableId::ranks) add_times(rows, false);
+  if (id == TableId::ranks) add_counts(rows);
+  if (id == TableId::main_thread) add_times(rows, true);
   if (id == TableId::trace_clocks) lost += static_cast<std::uint64_t>(Columns{rows}.sum("lost"));
   if (id == TableId::metadata) add_metadata(rows);
 }
@@ -76,13 +82,23 @@ void Totals::add_processes(const Table &rows) {
   }
 }
 
-void Totals::add_ranks(const Table &rows) {
+void Totals::add_times(const Table &rows, bool is_main) {
   const Columns columns{rows};
-  for (const auto name : mpi_times)
+  for (std::size_t time = 0; time < summed_times.size(); time++)
     for (std::size_t i = 0; i < rows.rows(); i++)
-      if (Rank *of = rank(columns["rank"][i])) of->mpi_time += std::bit_cast<double>(columns[name][i]);
+      if (Rank *of = rank(columns["rank"][i]))
+        (is_main ? main_[columns["rank"][i]] : of->times)[time] +=
+            std::bit_cast<double>(columns[summed_times[time]][i]);
+}
+
+void Totals::add_counts(const Table &rows) {
   sums_.resize(summed.size());
-  for (std::size_t i = 0; i < summed.size(); i++) sums_[i] += columns.sum(summed[i]);
+  for (std::size_t i = 0; i < summed.size(); i++) sums_[i] += Columns{rows}.sum(summed[i]);
+}
+
+Totals::Times Totals::times_of(std::size_t rank) const {
+  const auto main = main_.find(rank);
+  return main == main_.end() ? ranks_[rank].times : main->second;
 }
 
 void Totals::add_metadata(const Table &rows) {
@@ -100,13 +116,14 @@ Info Totals::hosts(const Names &names) const {
   };
   std::map<std::uint64_t, Host> hosts;
   std::vector<std::uint64_t> order;
-  for (const Rank &of : ranks_) {
+  for (std::size_t i = 0; i < ranks_.size(); i++) {
+    const Rank &of = ranks_[i];
     if (!of.there) continue;
     const auto [place, fresh] = hosts.try_emplace(of.host);
     if (fresh) order.push_back(of.host);
     if (!of.watched) continue;
     place->second.ranks++;
-    place->second.compute += std::max(of.duration - of.mpi_time, 0.0);
+    place->second.compute += std::max(of.duration - in_mpi(times_of(i)), 0.0);
   }
   Info info{{"hosts", whole(order.size())}};
   if (order.size() > most_hosts) return info;
@@ -124,12 +141,14 @@ Info Totals::hosts(const Names &names) const {
 
 Info Totals::roll_up(const Names &names) const {
   Info info = hosts(names);
-  double duration = 0, mpi_time = 0;
-  for (const Rank &of : ranks_) {
-    if (of.there && of.watched) duration += of.duration;
-    mpi_time += of.mpi_time;
+  double duration = 0;
+  Times times{};
+  for (std::size_t i = 0; i < ranks_.size(); i++) {
+    if (ranks_[i].there && ranks_[i].watched) duration += ranks_[i].duration;
+    std::ranges::transform(times, times_of(i), times.begin(), std::plus{});
   }
-  info.insert(info.end(), {{"rank_time", {duration}}, {"mpi_time", {mpi_time}}});
+  info.insert(info.end(), {{"rank_time", {duration}}, {"mpi_time", {in_mpi(times)}}});
+  for (std::size_t i = 0; i < times.size(); i++) info.push_back({summed_times[i], Value{times[i]}});
   for (std::size_t i = 0; i < sums_.size(); i++) info.push_back({summed[i], Value{sums_[i]}});
   return info;
 }

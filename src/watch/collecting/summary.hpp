@@ -4,6 +4,9 @@
 #include "watch/collecting/profile.hpp"
 #include "watch/records/records.hpp"
 
+#include <array>
+#include <map>
+
 namespace haloscope::watch {
 
 // Sums over the rows of a profile.
@@ -19,10 +22,12 @@ public:
   [[nodiscard]] Info info(const Names &names) const;
 
 private:
-  // One rank. Time in MPI and sums are over its regions.
+  // Times in MPI by kind, of which the last is a part of the others; over all regions.
+  using Times = std::array<double, 7>;
   struct Rank {
     std::uint64_t host;
-    double duration, mpi_time;
+    double duration;
+    Times times; // of all threads
     bool there, watched;
   };
   struct Said {
@@ -30,15 +35,18 @@ private:
   };
 
   void add_processes(const Table &rows);
-  void add_ranks(const Table &rows);
+  void add_times(const Table &rows, bool is_main);
+  void add_counts(const Table &rows);
   void add_metadata(const Table &rows);
   [[nodiscard]] Rank *rank(std::uint64_t number);
+  [[nodiscard]] Times times_of(std::size_t rank) const;
   [[nodiscard]] Info roll_up(const Names &names) const;
   [[nodiscard]] Info hosts(const Names &names) const;
   void add_said(Info &info, const Names &names) const;
 
   std::uint64_t dropped_ = 0, spilled_ = 0, open_calls_ = 0;
   std::vector<Rank> ranks_;
+  std::map<std::uint64_t, Times> main_; // of the main thread, if others call MPI
   std::vector<double> sums_;
   std::vector<Said> said_;
 };

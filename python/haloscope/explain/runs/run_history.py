@@ -191,25 +191,11 @@ def _make_row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
         **{name: known.get(name, _is_time) for name in ("start", "duration")},
         "partial": known.get("partial", _is_flag),
         "hosts": roll_up.get("hosts", _is_count),
-        **_limit_times({name: roll_up.get(name, _is_time) for name in _TIMES}),
+        **{name: roll_up.get(name, _is_time) for name in _TIMES},
         **{name: roll_up.get(name, _is_time) for name in _COUNTS},
         **{name: job.get(name, _is_text) for name in ("job_id", "partition")},
         "metadata": None if metadata is None else json.dumps(metadata, ensure_ascii=False),
         **hosts,
-    }
-
-
-def _limit_times(times: dict[str, float | None]) -> dict[str, float | None]:
-    """Return times of which those in MPI are at most those of the ranks.
-
-    Times in MPI are sums over threads. If the sum exceeds the time of the ranks, one factor scales them all.
-    """
-    whole, in_mpi = times["rank_time"], times["mpi_time"]
-    if whole is None or in_mpi is None or in_mpi <= whole:
-        return times
-    share = whole / in_mpi
-    return {
-        name: time if time is None or name == "rank_time" else time * share for name, time in times.items()
     }
 
 
