@@ -167,6 +167,30 @@ def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("arguments", ["show", "show --json", "show --table calls", "findings"])
+@pytest.mark.parametrize(
+    ("streams", "words"),
+    [
+        (">&-", "Bad file descriptor"),
+        (">/dev/full", "No space left on device"),
+        (">&- 2>&- <&-", ""),
+        ("2>&- <&-", ""),
+        ("2>/dev/full", ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    haloscope: Path, profile: Path, arguments: str, streams: str, words: str
+) -> None:
+    verb, *options = arguments.split()
+    script = f'exec "$@" {streams}'
+    done = run_program(
+        ["sh", "-c", script, "sh", *map(str, (haloscope, verb, profile, *options))], status=None
+    )
+    assert done.returncode == (1 if streams.startswith(">") else 0)
+    assert done.stderr == (f"haloscope: standard output: {words}\n" if words else "")
+    assert bool(done.stdout) != streams.startswith(">")
+
+
 def test_ctrl_c_at_the_very_end_is_ignored() -> None:
     """While the interpreter ends, when all is done."""
     script = (
@@ -202,6 +226,15 @@ def test_quiet_says_nothing(haloscope: Path, tmp_path: Path) -> None:
     ]
     done = run_program(words, cwd=tmp_path, status=3)
     assert (done.stdout, done.stderr) == ("out\n", "err\n")
+
+
+def test_closed_streams_are_closed_for_the_program(haloscope: Path, tmp_path: Path) -> None:
+    """And none of our files has their numbers."""
+    script = f'{haloscope} run --quiet -- sh -c "ls /proc/self/fd >open" <&- >&- 2>&-'
+    run_program(["sh", "-c", script], cwd=tmp_path)
+    bare = "ls /proc/self/fd >bare <&- 2>&-"
+    run_program(["sh", "-c", bare], cwd=tmp_path)
+    assert (tmp_path / "open").read_text() == (tmp_path / "bare").read_text()
 
 
 @pytest.mark.parametrize("verb", VERBS)

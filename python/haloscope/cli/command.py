@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
-from pathlib import Path
 
 import click
 
@@ -92,8 +90,7 @@ def haloscope() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         result = haloscope.main(arguments, prog_name="haloscope", standalone_mode=False)
-        if sys.stdout is not None:  # it may have been closed: >&-
-            sys.stdout.flush()
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -103,8 +100,8 @@ def _run(arguments: list[str]) -> int:
         return _print_and_return(error.format_message(), error.exit_code)
     except HaloscopeError as error:
         return _print_and_return(str(error), error.exit_status)
-    except BrokenPipeError:
-        return _silence_output()
+    except BrokenPipeError:  # the reader of our output is gone
+        return 1
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
     except (OSError, ModuleNotFoundError) as error:
@@ -143,10 +140,3 @@ def _is_removed() -> bool:
 def _print_and_return(text: str, status: int) -> int:
     say(text)
     return status
-
-
-def _silence_output() -> int:
-    """Print nothing more, also at exit, as the reader of our output is gone. Return the status."""
-    with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return 1

@@ -9,6 +9,10 @@ import io
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _PLAIN_ENCODING = "haloscope_ascii"
 # Of the same width, so that tables stay straight.
@@ -43,6 +47,44 @@ codecs.register_error("haloscope", _write_plainly)
 codecs.register(_find_plain_codec)
 
 
+class _Output(io.FileIO):
+    """Standard output: the first error names it, as those of files name the file, and ends the output."""
+
+    _is_ended = False
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write data, or nothing after an error: Python writes what is left once more at its end."""
+        try:
+            return memoryview(data).nbytes if self._is_ended else super().write(data)
+        except OSError as error:
+            self._is_ended = True
+            error.filename = "standard output"
+            raise
+
+
+def _prepare_streams() -> None:
+    """Give streams that the caller closed (`>&-`) their numbers, so that no file of ours gets one.
+
+    Output then fails, as for a file that can't be written; remarks are lost. Programs that we start
+    inherit none of this: their streams are closed, as the caller's are.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
+    if sys.stdout is None or isinstance(sys.stdout, io.TextIOWrapper):  # not replaced
+        raw = io.BufferedWriter(_Output(1, "w", closefd=False))
+        encoding = sys.stdout.encoding if sys.stdout else None
+        sys.stdout = io.TextIOWrapper(raw, encoding, line_buffering=os.isatty(1))
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            is_plain = stream.isatty() and codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding=_PLAIN_ENCODING if is_plain else None, errors="haloscope")
+
+
 def _keep_compiled_modules() -> None:
     """Keep them in the cache, if Python could not write that of this module to the installation."""
     is_asked = not sys.dont_write_bytecode and sys.pycache_prefix is None
@@ -56,11 +98,8 @@ def main() -> None:
     """Entry point of the command."""
     # Modules make many objects that stay. By default, the collector looks at them every 700 objects.
     gc.set_threshold(50_000, 20, 20)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not closed, nor replaced
-            is_plain = stream.isatty() and codecs.lookup(stream.encoding).name == "ascii"
-            stream.reconfigure(encoding=_PLAIN_ENCODING if is_plain else None, errors="haloscope")
     try:
+        _prepare_streams()
         _keep_compiled_modules()
         from haloscope.cli.command import _run
 
