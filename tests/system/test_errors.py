@@ -263,3 +263,16 @@ def test_a_directory_that_was_removed_is_named(
     script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
     done = run_program(["sh", "-c", script, "sh", str(removed), str(haloscope), *arguments], status=1)
     assert_one_line(done, 1, "current directory", "change to a different one")
+
+
+def test_a_cache_that_cannot_be_looked_at(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a user with the home of another user; here its name is too long."""
+    monkeypatch.setenv("HALOSCOPE_CACHE", str(tmp_path / ("x" * 300)))
+    monkeypatch.setenv("HALOSCOPE_LIVE", str(tmp_path))
+    for verb in ("top", "hang"):
+        assert_one_line(command(verb, status=None), 1, "no program of yours")
+    assert " cache " in command("doctor").stdout
+    done = command("run", "--mpi", "openmpi", "--", "mpiexec", "-n", "1", "true", status=None)
+    assert_one_line(done, 1, "set HALOSCOPE_CACHE to a directory that can be written")

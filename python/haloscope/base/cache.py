@@ -77,7 +77,7 @@ def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: 
                 say(f"{what}, once: {_how_long(kind)}")
                 _build_aside(target, kind, build)
     except OSError as error:
-        damaged = f"{target} is damaged: remove it, or " if target.exists() else ""
+        damaged = f"{target} is damaged: remove it, or " if os.path.exists(target) else ""
         where = f"{cache()}: can't build there ({error.strerror})"
         if cache().parent == _NO_HOME:
             where = "this user has no home directory for builds"

@@ -70,7 +70,7 @@ class _States:
 
 def _list_files(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
-        if not path.is_dir():
+        if not os.path.isdir(path):
             yield str(path)
             continue
         for folder, folders, names in os.walk(path):

@@ -111,7 +111,7 @@ def _extras(verbs: tuple[str, ...]) -> Iterator[DoctorCheck]:
 
 
 def _cache() -> DoctorCheck:
-    nearest = next(path for path in (cache(), *cache().parents) if path.exists())
+    nearest = next(path for path in (cache(), *cache().parents) if os.path.exists(path))
     return DoctorCheck(
         os.access(nearest, os.W_OK),
         "cache",

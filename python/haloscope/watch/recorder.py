@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
 
 def find_built_recorders() -> Iterator[Recorder]:
     """Yield all recorders in the cache, the newest first. Each is checked when it is reached."""
+    if not os.path.isdir(cache()):  # unlike Path.is_dir, also False if it cannot be looked at
+        return
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
     for recorder in sorted(found, key=_age):
         if is_whole(recorder.directory):
