@@ -17,6 +17,7 @@ import haloscope
 from haloscope import ProfileError, UsageError, explain
 from support.command import Command
 from support.profiles import Draft, draft, path_rows
+from support.terminals import print_on_terminal
 
 DAY = 86400.0
 
@@ -88,6 +89,18 @@ def test_files_that_are_no_profiles_are_named(year: Path, command: Command) -> N
     done = command("history", year)
     assert "7 files could not be read" in done.stderr
     assert "lmp" in done.stdout
+
+
+def test_a_directory_without_profiles(tmp_path: Path, command: Command) -> None:
+    done = command("history", tmp_path)
+    assert (done.stdout, done.stderr) == ("", f"haloscope: {tmp_path}: has no profiles\n")
+    assert command("history", tmp_path, "--json").stdout.strip() == "[]"
+
+
+def test_a_long_name_of_an_mpi_leaves_times_at_80_columns(tmp_path: Path, haloscope: Path) -> None:
+    written(tmp_path / "1.halo", mpi_library=f"Open MPI v4.1.4, package: {40 * 'x'}", start=1767225600.0)
+    shown = print_on_terminal(haloscope, "history", tmp_path, "--by", "run").decode()
+    assert all(title in shown for title in ("ranks' time", "in MPI", "sent"))
 
 
 def test_a_missing_directory() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ import haloscope
 from haloscope import explain
 from haloscope.explain import Profile
 from support.profiles import Draft, draft, path_rows, process_rows
+from support.terminals import print_on_terminal
 
 Read = Callable[[Draft], Profile]
 
@@ -44,26 +43,6 @@ def test_further_findings_are_counted(read: Read) -> None:
     assert lines_with("1 more: ", profile) == [f"1 more: haloscope findings {profile.path}"]
 
 
-def print_on_terminal(*command: str | Path, **environment: str) -> bytes:
-    """Return what a command prints on a terminal of 80 columns."""
-    master, terminal = pty.openpty()
-    os.set_blocking(master, True)
-    subprocess.run(["stty", "cols", "80"], stdin=terminal, check=True)
-    subprocess.run(command, stdout=terminal, stderr=terminal, check=True, env=os.environ | environment)
-    os.close(terminal)
-    shown = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(master)
-    return shown
-
-
 def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, nested: Draft) -> None:
     """Lines are folded there, and nowhere else."""
     profile = read(nested)
@@ -76,6 +55,18 @@ def test_a_terminal_of_80_columns_gets_whole_words(haloscope: Path, read: Read, 
     folded = shown.decode().splitlines()
     assert max(len(line) for line in folded if " " in line.strip()) <= 80
     assert shown.decode().split() == piped.split()
+
+
+def test_a_terminal_of_80_columns_gets_findings_and_whole_commands(
+    haloscope: Path, read: Read, nested: Draft
+) -> None:
+    shown = print_on_terminal(haloscope, "findings", read(nested).path).decode().splitlines()
+    commands = [line for line in shown if line.startswith("   look: ")]
+    assert commands
+    assert max(len(line) for line in shown if line not in commands) <= 80
+    piped = subprocess.check_output([haloscope, "findings", read(nested).path], text=True)
+    assert [word for line in shown for word in line.split()] == piped.split()
+    assert set(commands) <= set(piped.splitlines())
 
 
 @pytest.mark.parametrize("words", [[], ["--table", "pop"]])

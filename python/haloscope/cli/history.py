@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from haloscope.base.units import noun_text
-from haloscope.cli.console import say_remarks
+from haloscope.cli.console import print_lines, say_remarks
 from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Examples:
   haloscope history ci/profiles --by commit --format svg > badge.svg
 """
 _MOST_NAMED = 5
+# The name of an MPI may be long.
+_RUN_ORDER = "program start ranks rank_time mpi_time bytes_sent mpi_library"
 _OF_COMMITS = ("html", "svg")
 
 
@@ -59,13 +62,17 @@ def history(directory: Path, by: str, form: str) -> None:
             explain.render(rows, form, explain.COMMITS_TABLE, sys.stdout)
         say_remarks(_unreadable(found.unreadable))
         return
+    if form == "table" and found.frame.is_empty():
+        say_remarks([f"{directory}: has no profiles", *_unreadable(found.unreadable)])
+        return
     frame = _without_lists(found.frame) if by == "run" else explain.costs(found.frame, by)
     hosts = explain.find_suspect_hosts(found.frame) if by == "host" or form == "table" else None
     if by == "host" and hosts is not None:
         frame = frame.join(hosts.drop("runs"), on="host", how="left", maintain_order="left")
-    explain.render(frame, form, explain.HISTORY_TABLE, sys.stdout)
+    table = explain.HISTORY_TABLE
+    explain.render(frame, form, replace(table, order=_RUN_ORDER) if by == "run" else table, sys.stdout)
     if form == "table" and hosts is not None:
-        click.echo("\n".join(explain.describe_suspect_hosts(hosts)))
+        print_lines(explain.describe_suspect_hosts(hosts))
     say_remarks(_unreadable(found.unreadable))
 
 
