@@ -16,6 +16,7 @@ import click
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
 from haloscope.base.units import noun_text
+from haloscope.cli.console import print_lines
 from haloscope.cli.options import FILE, format_option, output_option
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def check(
     if form != "table":
         explain.render(found.frame, form, ShownTable("check"), sys.stdout)
     else:
-        click.echo("\n".join(found.describe()))
+        print_lines(found.describe())
     return found.exit_status
 
 
@@ -93,13 +94,15 @@ def _write(profiles: list[Path], rules: Path, others: tuple[object, ...], form: 
         told = {"detectable": detectable.share, "runs_needed": detectable.runs}
         click.echo(json.dumps({"rules": str(rules), "ranks": learned.ranks, **counts, **told}))
         return
-    click.echo(
-        f"{printable(shlex.quote(str(rules)))}: {noun_text(len(regions), 'region')} of "
-        f"{printable(learned.program)} on "
-        f"{noun_text(learned.ranks, 'rank')}, {noun_text(times, 'rule')} about time, "
-        f"{noun_text(varying, 'count that varies', 'counts that vary')}"
+    print_lines(
+        [
+            f"{printable(shlex.quote(str(rules)))}: {noun_text(len(regions), 'region')} of "
+            f"{printable(learned.program)} on "
+            f"{noun_text(learned.ranks, 'rank')}, {noun_text(times, 'rule')} about time, "
+            f"{noun_text(varying, 'count that varies', 'counts that vary')}",
+            _describe_detectable(detectable),
+        ]
     )
-    click.echo(_describe_detectable(detectable))
 
 
 def _describe_detectable(detectable: Detectable) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from haloscope.base.errors import UsageError, printable
-from haloscope.cli.console import progress
+from haloscope.cli.console import print_lines, progress
 from haloscope.cli.options import FILE, format_option, output_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
@@ -46,7 +46,6 @@ def compare(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     if form != "table":
         explain.render(found.frame, form, ShownTable("compare"), sys.stdout)
         return
-    for line in found.describe():
-        click.echo(line)
+    print_lines(found.describe())
     if output is not None:
         click.echo(f"page: {printable(shlex.quote(str(output)))}")

@@ -37,8 +37,16 @@ def say_lines(lines: Iterable[str]) -> None:
         click.echo(fit_lines(lines, sys.stderr), err=True)
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines on standard output."""
+    click.echo(fit_lines(lines, sys.stdout))
+
+
 def fit_lines(lines: Iterable[str], stream: TextIO) -> str:
-    """Return a text of lines, which are folded at the width of a terminal; elsewhere they stay whole."""
+    """Return a text of lines, which are folded at the width of a terminal; elsewhere they stay whole.
+
+    Lines that are a command to copy also stay whole.
+    """
     try:
         width = os.get_terminal_size(stream.fileno()).columns or _WIDTH if stream.isatty() else 0
     except (OSError, ValueError):
@@ -50,9 +58,12 @@ def fit_lines(lines: Iterable[str], stream: TextIO) -> str:
 
 
 def _fold(line: str, width: int) -> list[str]:
+    if line.lstrip().startswith("look: "):
+        return [line]
     from textwrap import wrap
 
-    folded = wrap(line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
+    indent = line[: len(line) - len(line.lstrip())] + _INDENT
+    folded = wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return folded or [""]
 
 

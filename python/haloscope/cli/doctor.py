@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli.command import all_verbs
+from haloscope.cli.console import print_lines
 from haloscope.cli.options import format_option
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def _print(checks: Iterable[DoctorCheck]) -> None:
     for check in checks:
         mark = "ok     " if check.works else "missing"
         remedy = f": {check.remedy}" if check.remedy and not check.works else ""
-        click.echo(f"{mark}  {check.what:<20} {check.detail}{remedy}")
+        print_lines([f"{mark}  {check.what:<20} {check.detail}{remedy}"])
         for verb in () if check.works else check.verbs:
             lacking.setdefault(verb, []).append(check.what.removesuffix(" (optional)"))
-    click.echo(f"work here: {', '.join(verb for verb in all_verbs() if verb not in lacking)}")
+    print_lines([f"work here: {', '.join(verb for verb in all_verbs() if verb not in lacking)}"])
     for things in dict.fromkeys(map(tuple, lacking.values())):
         waiting = [verb for verb in all_verbs() if tuple(lacking.get(verb, ())) == things]
-        click.echo(f"do not work: {', '.join(waiting)}: missing components: {', '.join(things)}")
+        print_lines([f"do not work: {', '.join(waiting)}: missing components: {', '.join(things)}"])

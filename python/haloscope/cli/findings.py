@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import UsageError
-from haloscope.cli.console import say_remarks
+from haloscope.cli.console import print_lines, say_remarks
 from haloscope.cli.options import FILE, format_option
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def findings(profile: Path, again: tuple[Path, ...], machine: tuple[Path, ...], 
     if form == "json":
         click.echo(json.dumps([finding.record() for finding in found], ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(finding_lines(found, profile, silence=silence)))
+        print_lines(finding_lines(found, profile, silence=silence))
     if is_partial:
         remarks.append("the profile is partial: findings are about the ranks that it has")
     say_remarks(remarks)

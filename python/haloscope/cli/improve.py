@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from haloscope.base.errors import printable
-from haloscope.cli.console import progress
+from haloscope.cli.console import print_lines, progress
 from haloscope.cli.measuring import Launching, check_place, interruptible
 from haloscope.cli.options import format_option, output_option
 
@@ -49,7 +49,7 @@ def improve(
     if form == "json":
         click.echo(json.dumps(found.figures()))
         return
-    click.echo("\n".join(found.describe()))
+    print_lines(found.describe())
     for line in found.script():
         click.echo(f"  {line}")
     if output is not None:

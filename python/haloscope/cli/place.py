@@ -10,7 +10,7 @@ import click
 
 from haloscope.base.child import leave_like
 from haloscope.base.objects import Abi
-from haloscope.cli.console import say, say_remarks
+from haloscope.cli.console import print_lines, say, say_remarks
 from haloscope.cli.measuring import Launching
 from haloscope.cli.options import FILE, format_option, mpi_option, output_option
 
@@ -70,8 +70,10 @@ def _tell(proposal: Proposal, form: str, is_run: bool) -> None:
     lines = [json.dumps(proposal.figures())] if form == "json" else proposal.describe()
     if is_run:
         say_remarks(lines)
+    elif form == "json":
+        click.echo(lines[0])
     else:
-        click.echo("\n".join(lines))
+        print_lines(lines)
 
 
 def _write(proposal: Proposal, output: Path | None) -> None:

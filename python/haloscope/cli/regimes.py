@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from haloscope.base.errors import printable
-from haloscope.cli.console import progress
+from haloscope.cli.console import print_lines, progress
 from haloscope.cli.options import FILE, decode_region, format_option, output_option, seed_option
 from haloscope.cli.parted import PartedCommand, split_groups
 
@@ -106,6 +106,5 @@ def regimes(
     explain.render(results.frame, form, REGIMES_TABLE, sys.stdout)
     if form != "table":
         return
-    for line in results.describe():
-        click.echo(line)
+    print_lines(results.describe())
     click.echo(f"page: {printable(shlex.quote(str(output)))}")
