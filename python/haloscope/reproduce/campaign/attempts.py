@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import read_end, read_last_line
 from haloscope.base.launcher import complete_command
-from haloscope.base.texts import parse_json
+from haloscope.base.texts import parse_json, parse_whole
 from haloscope.base.units import duration_text
 from haloscope.reproduce.campaign.expressions import format_value
 from haloscope.reproduce.campaign.points import Point
@@ -28,6 +30,7 @@ from haloscope.watch import SETTINGS
 PROFILE = "profile.halo"
 RESULT = "result.json"
 _MOST_OUTPUT = 1 << 24
+_Seconds = Annotated[float, Field(ge=0, le=1e11)]  # up to the year 5000, for times of day
 # Prefixes of stored environment variables, in addition to those of the specification: they affect MPI
 # programs.
 _KEPT = (
@@ -46,6 +49,23 @@ class Ending:
     seconds: float | None = None
     host: str | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class RunResult(BaseModel, strict=True):
+    """The result that an attempt wrote; `started` is seconds since 1970."""
+
+    exit_status: int
+    seconds: _Seconds
+    started: _Seconds | None = None
+    host: str | None = None
+    ended_by: str | None = None
+    error: str | None = None
+    abandoned: bool = False
+
+
+def read_result(attempt: Path) -> RunResult:
+    """Return the result of an attempt. Raises `OSError` if it has none, `ValueError` if it is damaged."""
+    return RunResult.model_validate(parse_json((attempt / RESULT).read_text("utf-8")))
 
 
 def prepare(
@@ -144,23 +164,21 @@ def _make_metadata(point: Point, specification: Specification) -> dict[str, str]
 def read_ending(attempt: Path, program: CampaignProgram, variant: Variant) -> Ending | None:
     """Return the end of an attempt, or None if it has written no result."""
     try:
-        result = parse_json((attempt / RESULT).read_text("utf-8"))
-        status, seconds = int(result["exit_status"]), float(result["seconds"])
+        result = read_result(attempt)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return Ending("lost", f"{attempt / RESULT} is damaged")
-    ended_by, host = result.get("ended_by"), result.get("host")
-    if result.get("abandoned"):
+    status, seconds = result.exit_status, result.seconds
+    ended_by, host = result.ended_by, result.host
+    if result.abandoned:
         return Ending("cut off", "ended without a result")
     if ended_by == "limit":
         return Ending("failed", f"took longer than {duration_text(program.limit)}", seconds, host)
     if ended_by:
         return Ending("interrupted", f"ended by {ended_by}", seconds, host)
     if status:
-        message = (
-            result.get("error") or read_last_line(attempt / "stderr") or read_last_line(attempt / "stdout")
-        )
+        message = result.error or read_last_line(attempt / "stderr") or read_last_line(attempt / "stdout")
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         return Ending("failed", f"{how}: {message}" if message else how, seconds, host)
     figures, missing = _read_figures(attempt / "stdout", program)
@@ -233,8 +251,9 @@ def is_held(attempt: Path) -> bool:
 def terminate(attempt: Path) -> None:
     """Terminate an attempt that runs on this machine. Its output is kept."""
     with suppress(OSError, ValueError):
-        if is_held(attempt):
-            os.kill(int((attempt / "lock").read_text("ascii")), signal.SIGTERM)
+        process = parse_whole((attempt / "lock").read_text("ascii"))
+        if process and process < 1 << 31 and is_held(attempt):
+            os.kill(process, signal.SIGTERM)
 
 
 def abandon_attempt(attempt: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from haloscope.base.errors import HaloscopeError, ProfileError
 from haloscope.base.files import write_file
-from haloscope.reproduce.campaign.attempts import PROFILE, RESULT
+from haloscope.reproduce.campaign.attempts import PROFILE, RESULT, read_result
 from haloscope.reproduce.campaign.campaign import Campaign
 from haloscope.reproduce.campaign.overview import write_report
 
@@ -90,8 +90,13 @@ def _find_workspace(campaign: Campaign) -> dict[str, Path]:
 
 
 def _read_times(folder: Path) -> dict[str, str]:
-    result = json.loads((folder / RESULT).read_text("utf-8"))
-    ends = {"startTime": result["started"], "endTime": result["started"] + result["seconds"]}
+    try:
+        result = read_result(folder)
+    except (OSError, ValueError):  # gone or damaged since the run
+        return {}
+    if result.started is None:
+        return {}
+    ends = {"startTime": result.started, "endTime": result.started + result.seconds}
     return {
         name: datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
         for name, seconds in ends.items()
@@ -161,25 +166,36 @@ def open_bundle(file: Path) -> Iterator[BundleContent]:
     Raises:
         ProfileError: The file is not a bundle.
     """
-    try:
-        with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix="haloscope-bundle-") as aside:
-            members = [member for member in archive.infolist() if _WANTED.fullmatch(member.filename)]
-            if sum(member.file_size for member in members) > _MOST_BYTES or any(
-                member.file_size > _MOST_RATIO * max(member.compress_size, 1) for member in members
-            ):
-                raise ProfileError(f"{file}: its content is too large for a bundle")
-            found = []
-            for member in members:
-                path = Path(aside) / member.filename
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(member) as source, path.open("xb") as target:
-                    shutil.copyfileobj(source, target)
-                found += [path] if path.name == PROFILE else []
-            if not found:
-                raise ProfileError(f"{file}: no profiles; bundles are written by haloscope campaign bundle")
-            yield BundleContent(found, _read_campaign(Path(aside)))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise ProfileError(f"{file}: is a damaged bundle: {error}") from None
+    with TemporaryDirectory(prefix="haloscope-bundle-") as aside:
+        try:
+            found = _unpack(file, Path(aside))
+        except HaloscopeError:
+            raise
+        except OSError as error:
+            raise ProfileError(f"{file}: cannot be unpacked: {error.strerror or error}") from None
+        except Exception as error:  # the reader of archives raises many kinds of errors for damage
+            raise ProfileError(f"{file}: is a damaged bundle: {error}") from None
+        if not found:
+            raise ProfileError(f"{file}: no profiles; bundles are written by haloscope campaign bundle")
+        yield BundleContent(found, _read_campaign(Path(aside)))
+
+
+def _unpack(file: Path, aside: Path) -> list[Path]:
+    """Write the members of a bundle that its page needs below a directory. Return the profiles."""
+    found = []
+    with zipfile.ZipFile(file) as archive:
+        members = [member for member in archive.infolist() if _WANTED.fullmatch(member.filename)]
+        if sum(member.file_size for member in members) > _MOST_BYTES or any(
+            member.file_size > _MOST_RATIO * max(member.compress_size, 1) for member in members
+        ):
+            raise ProfileError(f"{file}: its content is too large for a bundle")
+        for member in members:
+            path = aside / member.filename
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, path.open("xb") as target:
+                shutil.copyfileobj(source, target)
+            found += [path] if path.name == PROFILE else []
+    return found
 
 
 def _read_campaign(folder: Path) -> Campaign | None:

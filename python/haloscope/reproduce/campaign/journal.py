@@ -8,26 +8,54 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, model_validator
 
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.texts import parse_json
 
 _NAME = "journal.jsonl"
 _LOCK = "lock"
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Started(BaseModel, strict=True):
+    """What each event has."""
+
+    event: str
+    run: str
+    attempt: Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+class _Ended(_Started, strict=True):
+    """An event with an outcome; a run that is done has a duration."""
+
+    outcome: str
+    reason: str | None = None
+    seconds: _Number | None = None
+    host: str | None = None
+    figures: dict[str, _Number] = {}
+
+    @model_validator(mode="after")
+    def _check_duration(self) -> _Ended:
+        if self.outcome == "done" and self.seconds is None:
+            raise ValueError("without a duration")
+        return self
 
 
 def read_events(directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events in the journal of a directory, without an incomplete line."""
+    """Yield the events in the journal of a directory, without incomplete and damaged lines."""
     try:
         with (directory / _NAME).open("rb") as stream:
             for line in stream:
                 try:
                     event = parse_json(line)
+                    kind = _Ended if isinstance(event, dict) and "outcome" in event else _Started
+                    kind.model_validate(event)
                 except ValueError:
                     continue
-                if isinstance(event, dict) and {"event", "run"} <= event.keys():
-                    yield event
+                yield event
     except FileNotFoundError:
         return
     except OSError as error:
@@ -39,8 +67,7 @@ def read_attempts(directory: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for event in read_events(directory):
         # In order of time: an end replaces its start.
-        attempts = found.setdefault(str(event["run"]), {})
-        number = int(event.get("attempt", 0))
+        attempts, number = found.setdefault(event["run"], {}), event["attempt"]
         attempts[number] = {**attempts.get(number, {}), **event}
     return {run: [attempts[number] for number in sorted(attempts)] for run, attempts in found.items()}
 
