@@ -121,6 +121,19 @@ def test_the_head_is_that_of_the_whole_file(tmp_path: Path, strings: int) -> Non
         explain.read_info(str(path))
 
 
+@pytest.mark.parametrize("key", ["start", "duration"])
+def test_a_number_that_is_too_large_is_damage(tmp_path: Path, key: str) -> None:
+    path = draft({key: 10**400}, paths=path_rows()).write(tmp_path / "a.halo")
+    with pytest.raises(ProfileError, match=f"info {key}"):
+        haloscope.open(path).table("info")
+    assert f"info {key} has the wrong type" in explain.read_history(tmp_path).unreadable[0]
+
+
+def test_a_file_of_another_tool_without_regions_is_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "a.cali").write_text("__rec=node,id=12,attr=10,data=64,parent=3\n")
+    assert len(explain.read_history(tmp_path).unreadable) == 1
+
+
 def test_another_order_of_the_directory(tmp_path: Path) -> None:
     class Turned(Draft):
         def bytes(self) -> bytes:

@@ -159,6 +159,8 @@ BAD: dict[str, tuple[bytes | np.ndarray[Any, Any], str]] = {
     "header.csv": (b"rank,instance,duration\n", "has no durations"),
     "text.csv": (b"Dear Sir\nor Madam\n", "no column duration"),
     "words.csv": (b"rank,instance,duration\n0,0,fast\n", "column duration is not numbers"),
+    "infinite.csv": (b"rank,duration\ninf,1\n", "ranks are not whole numbers"),
+    "large.csv": (b"rank,duration\n1e300,1\n", "ranks are not whole numbers"),
     "twice.csv": (b"rank,instance,duration\n0,0,1\n0,0,2\n", "once only"),
     "ragged.csv": (b"rank,instance,duration\n0,0,1,5,6\n", "cannot be read"),
     "negative.csv": (b"duration\n1\n-2\n", r"rank 0, instance 1 is -2 s"),

@@ -103,26 +103,6 @@ def test_imb(tmp_path: Path) -> None:
     assert len(rows) == 3  # no ping-pong
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("hello\n", "neither a sweep"),
-        ("# OSU MPI Allreduce Latency Test v7.4\n", "no results of an OSU"),
-        ("# OSU MPI Latency Test v7.4\n# Size  Latency (us)\n1  2\n", "neither a sweep"),
-        (_OSU.replace("512.50", "oops"), "line 7: 'oops' is not a number"),
-        (_OSU.replace("Allreduce", "Non-blocking Allreduce"), "Non-blocking Allreduce is not one of"),
-        (_OSU.replace("Max Latency(us)", "Overall(us)    "), "line 4: the column 'overall"),
-        ('{"record":"point"}\n', "no environment record"),
-        ('{"record":"environment"}\n{"record":"point","status":"ok","samples_ns":3}\n', "damaged"),
-        ('{"record":"environment"}\n{"rec\n{"record":"point"}\n', "line 2 is not JSON"),
-    ],
-)
-def test_what_is_none_of_them(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(HaloscopeError, match=said) as raised:
-        read_any(_written(tmp_path, text))
-    assert "\n" not in str(raised.value)
-
-
 _POINT = {
     "record": "point",
     "collective": "bcast",
@@ -138,6 +118,39 @@ _POINT = {
     "status": "ok",
     "samples_ns": [[1000, 3000, 2000], [2000, 2000, 5000]],
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello\n", "neither a sweep"),
+        ("# OSU MPI Allreduce Latency Test v7.4\n", "no results of an OSU"),
+        ("# OSU MPI Latency Test v7.4\n# Size  Latency (us)\n1  2\n", "neither a sweep"),
+        (_OSU.replace("512.50", "oops"), "line 7: 'oops' is not a number"),
+        (_OSU.replace("Allreduce", "Non-blocking Allreduce"), "Non-blocking Allreduce is not one of"),
+        (_OSU.replace("Max Latency(us)", "Overall(us)    "), "line 4: the column 'overall"),
+        ('{"record":"point"}\n', "no environment record"),
+        ('{"record":"environment"}\n{"record":"point","status":"ok","samples_ns":3}\n', "damaged"),
+        ('{"record":"environment","method":[]}\n', "line 1 is damaged: method"),
+        *(
+            (f'{{"record":"environment"}}\n{json.dumps({**_POINT, **change})}\n', "line 2 is damaged")
+            for change in (
+                {"bytes": "8"},
+                {"bytes": 1 << 63},
+                {"ranks": None},
+                {"algorithm": ["chain"]},
+                {"status": 5},
+                {"samples_ns": [[10**30]]},
+                {"samples_ns": [[1, 2], 3]},
+            )
+        ),
+        ('{"record":"environment"}\n{"rec\n{"record":"point"}\n', "line 2 is not JSON"),
+    ],
+)
+def test_what_is_none_of_them(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(HaloscopeError, match=said) as raised:
+        read_any(_written(tmp_path, text))
+    assert "\n" not in str(raised.value)
 
 
 def test_a_sweep(tmp_path: Path) -> None:

@@ -368,6 +368,13 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
     assert frame["colls_total"].to_list() == [12, 0]
 
 
+def test_a_trace_that_is_a_pipe_or_has_no_end_is_refused(simulate: Simulate, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        (tmp_path / "list").write_text(f"{name}\n")
+        fails(simulate("--platform", "torus", tmp_path / "list", status=None), 1, name, "is not a file")
+
+
 def test_collective_algorithms_can_be_chosen(simulate: Simulate, cg_8: Path) -> None:
     words = ("--platform", "torus", "-o", "x.halo", cg_8)
     simulate("--collectives", "mpich,allreduce=lr", *words)

@@ -257,6 +257,15 @@ def test_the_time_of_daemons_is_that_of_the_part(tmp_path: Path) -> None:
     assert used >= 0.5
 
 
+@pytest.mark.parametrize("number", ["1e999", "nan"])
+def test_results_that_are_no_numbers_are_unknown(tmp_path: Path, number: str) -> None:
+    study, out = made(tmp_path / "study", "same"), tmp_path / "out"
+    run_study(study, out)
+    (out / "same.csv").write_text(f"name,paper,ours\na,{number},1\nb,1,{number}\n")
+    write_study_page(study, out, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().rstrip().endswith("</html>")
+
+
 def test_results_of_another_study_stay(tmp_path: Path) -> None:
     one, other = made(tmp_path / "one", "same"), made(tmp_path / "other", "same")
     run_study(one, tmp_path / "out")

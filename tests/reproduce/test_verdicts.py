@@ -189,7 +189,19 @@ def test_results_that_are_not_those_of_the_paper_are_a_failure(
     assert {one.state for one in verdicts.claims} == {"cannot be tested here"}
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"numbers": [1], "claims": [], "originals": []}', "{}"])
+HUGE = {"name": "x", "value": 10**400, "source": "counted"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"numbers": [1], "claims": [], "originals": []}',
+        json.dumps({"numbers": [HUGE], "claims": [], "originals": []}),
+        "{}",
+    ],
+)
 def test_damaged_results_are_one_line(tmp_path: Path, text: str) -> None:
     study, out = made(tmp_path / "study"), tmp_path / "out"
     outcomes = run_study(study, out)
@@ -203,6 +215,7 @@ def test_damaged_results_are_one_line(tmp_path: Path, text: str) -> None:
     [
         ('"19.4"', '"many"', "could not convert"),
         ('"19.4"', "19.4", "should be a valid string"),
+        ('"19.4"', '"1e999"', "1e999 is not a finite number"),
         ('part = "part"', 'part = "other"', "there is no part 'other'"),
         ('name = "no"', 'name = "yes"', "'yes' is there 2 times"),
         ("unit =", "units =", "Extra inputs"),

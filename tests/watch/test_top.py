@@ -174,6 +174,7 @@ def test_nodes_are_joined(top: Verb, hang: Verb, tmp_path: Path) -> None:
         (("nothing",), 1, ("nothing: no program",)),
         (("--from", "none.json"), 2, ("none.json", "No such file")),
         (("--from", "other.json"), 2, ("other.json", "--format json")),
+        (("--from", "odd.json"), 1, ("no program of yours",)),
         (("--interval", "0.01"), 2, ("--interval 0.01",)),
         (("--interval", "nan"), 2, ("--interval nan",)),
     ],
@@ -182,6 +183,8 @@ def test_wrong_usage(
     top: Verb, tmp_path: Path, arguments: tuple[str, ...], status: int, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "other.json").write_text("[1, 2]")
+    programs = [5, {"before": 5, "after": None}]
+    (tmp_path / "odd.json").write_text(json.dumps({"haloscope_top": 1, "programs": programs}))
     done = top(*arguments, status=status)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

@@ -13,6 +13,14 @@ else:
     import tomli as tomllib
 
 
+_MOST = sys.float_info.max
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value of JSON is a finite number: whole ones may be larger than any other."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
+
+
 def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
     """Return what `json.loads` returns. Raises `ValueError` for other text, or for too deep nesting."""
     try:

@@ -22,6 +22,7 @@ from haloscope.profile.importing import kind_of_foreign
 from haloscope.profile.store import most_memory
 
 _MOST_COLUMNS = 1 << 17  # of a CSV file; Polars takes 1.4 KiB for each
+_MOST_RANKS = 1 << 53
 # Polars unpacks CSV files that begin so, to any size.
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
 
@@ -167,6 +168,9 @@ def _with_keys(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.with_columns(instance=pl.int_range(pl.len()).over("rank"))
     frame = frame.with_columns(pl.col("rank", "instance", "duration").cast(pl.Float64))
     keys = frame.select("rank", "instance")
+    ranks = keys["rank"].drop_nulls()
+    if not ((ranks.abs() < _MOST_RANKS) & (ranks % 1 == 0)).all():
+        raise ProfileError(f"{path}: its ranks are not whole numbers")
     if keys.null_count().sum_horizontal().item() or keys.is_duplicated().any():
         raise ProfileError(f"{path}: rank and instance do not name each row, and once only")
     return frame

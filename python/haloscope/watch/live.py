@@ -7,6 +7,7 @@ Live records). Records are written by other processes and not trusted: an unexpe
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import time
@@ -294,8 +295,18 @@ def _thread(values: dict[str, Any], communicators: Sequence[Communicator]) -> Th
         idle=None if values["idle"] is None else float(values["idle"]),
         mark=int(values["mark"]),
         tid=int(values["tid"]),
-        sums=Sums(**{name: values["sums"][name] for name in Sums.__dataclass_fields__}),
+        sums=_sums(values["sums"]),
     )
+
+
+def _sums(values: dict[str, Any]) -> Sums:
+    found: dict[str, Any] = {
+        name: float(values[name]) if name.endswith("_time") else int(values[name])
+        for name in Sums.__dataclass_fields__
+    }
+    if not all(math.isfinite(value) and abs(value) < 1 << 64 for value in found.values()):
+        raise ValueError
+    return Sums(**found)
 
 
 def _call(values: dict[str, Any], communicators: Sequence[Communicator]) -> Call:

@@ -180,7 +180,7 @@ def _read_files(files: Sequence[Path]) -> tuple[Snapshot, Snapshot]:
     for file in files:
         for values in _programs_in(file):
             for name, into in (("before", before), ("after", after)):
-                for process in map(parse, map(json.dumps, values.get(name, ()))):
+                for process in map(parse, map(json.dumps, _list(values.get(name)))):
                     if process is not None:
                         into.setdefault((process.world, process.rank), process)
         moment = max(moment, file.stat().st_mtime)
@@ -198,4 +198,8 @@ def _programs_in(file: Path) -> Iterator[dict[str, Any]]:
         values = None
     if not isinstance(values, dict) or values.get("haloscope_top") != 1:
         raise UsageError(f"{file}: is not the output of haloscope top --format json")
-    yield from (each for each in values.get("programs", ()) if isinstance(each, dict))
+    yield from (each for each in _list(values.get("programs")) if isinstance(each, dict))
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

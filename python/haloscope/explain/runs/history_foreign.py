@@ -45,7 +45,10 @@ def read_foreign_info(path: str) -> dict[str, Any]:
 
 def _roll_up(profile: Profile) -> dict[str, Any]:
     """Return sums over the ranks of the whole program, without values that the tool does not record."""
-    whole = profile.table("regions").row(0, named=True)
+    regions = profile.table("regions")
+    if regions.is_empty():
+        raise ProfileError(f"{profile.path}: has no regions")
+    whole = regions.row(0, named=True)
     sums = {name: whole[column] for name, column in _COUNTS.items()}
     for name in ("time", *_TIMES):
         mean = whole[f"{name}_mean"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.base.texts import is_number
 from haloscope.explain.runs.history_foreign import FOREIGN_SUFFIXES, read_foreign_info
 from haloscope.profile.shown import (
     columns,
@@ -188,11 +188,11 @@ def _make_row(path: str, info: Mapping[str, Any]) -> dict[str, Any]:
         "profile": path,
         **{name: known.get(name, _is_text) for name in _TEXTS},
         "ranks": known.get("ranks", _is_count),
-        **{name: known.get(name, _is_time) for name in ("start", "duration")},
+        **{name: known.get(name, is_number) for name in ("start", "duration")},
         "partial": known.get("partial", _is_flag),
         "hosts": roll_up.get("hosts", _is_count),
-        **{name: roll_up.get(name, _is_time) for name in _TIMES},
-        **{name: roll_up.get(name, _is_time) for name in _COUNTS},
+        **{name: roll_up.get(name, is_number) for name in _TIMES},
+        **{name: roll_up.get(name, is_number) for name in _COUNTS},
         **{name: job.get(name, _is_text) for name in ("job_id", "partition")},
         "metadata": None if metadata is None else json.dumps(metadata, ensure_ascii=False),
         **hosts,
@@ -205,10 +205,6 @@ def _is_text(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_flag(value: object) -> bool:
@@ -226,7 +222,7 @@ def _is_list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 _OF_HOSTS = {
     "host_names": _is_list_of(_is_text),
     "host_ranks": _is_list_of(_is_count),
-    "host_compute": _is_list_of(_is_time),
+    "host_compute": _is_list_of(is_number),
 }
 
 

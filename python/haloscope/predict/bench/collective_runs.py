@@ -15,7 +15,8 @@ from haloscope.predict.bench.launches import measure
 from haloscope.predict.bench.library_in_use import library
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import describe_environment
-from haloscope.predict.bench.sweep import Sweep, identify_point, open_journal
+from haloscope.predict.bench.sweep import Sweep, open_journal
+from haloscope.predict.bench.sweep_records import identify_point
 from haloscope.predict.bench.system import find_launcher
 from haloscope.predict.mpi_library import Library
 from haloscope.predict.progress import Progress, Remark, ignore_text, show_no_progress

@@ -15,8 +15,8 @@ import numpy as np
 
 from haloscope.base.arrays import Floats, Integers
 from haloscope.base.errors import MachineError, OutputError
-from haloscope.base.texts import parse_json
 from haloscope.predict.bench.sweep_points import POINT_KEYS, POINT_TIMES, frame
+from haloscope.predict.bench.sweep_records import identify_point, read_records
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,8 +47,6 @@ class Sweep:
             MachineError: The file is not a sweep, or damaged.
         """
         records = read_records(Path(path))
-        if not records or records[0].get("record") != "environment":
-            raise MachineError(f"{path}: not a sweep of haloscope bench (no environment record)")
         points = {identify_point(record): record for record in records[1:] if record.get("record") == "point"}
         try:
             return cls.of(records[0], list(points.values()))
@@ -159,34 +157,6 @@ def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, fl
     outside = max(int(binom.ppf((1 - confidence) / 2, count, 0.5)), 1)
     low, high = outside - 1, count - outside
     return float(np.median(ordered)), float(ordered[low]), float(ordered[high])
-
-
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Return all records of a sweep's file, the environment first."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise MachineError(f"{path}: {error.strerror}") from None
-    records = []
-    for number, line in enumerate(lines, 1):
-        try:
-            record = parse_json(line) if line.strip() else None
-        except ValueError:
-            if number == len(lines):  # incomplete: a complete line ends with a newline
-                break
-            raise MachineError(f"{path}: line {number} is not JSON; not a sweep") from None
-        if record is not None and not isinstance(record, dict):
-            raise MachineError(f"{path}: line {number} is not a record; not a sweep")
-        records += [record] if record else []
-    if not records or records[0].get("record") != "environment":
-        raise MachineError(f"{path}: not a sweep of haloscope bench: no environment record")
-    return records
-
-
-def identify_point(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values that identify a point."""
-    keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes", "launch")
-    return tuple(record.get(key) or 0 for key in keys)
 
 
 def _make_sort_key(record: Mapping[str, Any]) -> tuple[Any, ...]:

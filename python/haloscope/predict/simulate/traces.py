@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from haloscope.base.errors import SimulationError, UsageError
 
+_LONGEST = 4096  # characters of a first line
 _NUMBER = re.compile(r"(\d+)")
 BYTE = 6  # SimGrid's number of MPI_BYTE
 MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB
@@ -87,8 +88,10 @@ def _find_trace(source: Path, name: str) -> Path:
 
 def _check_trace(file: Path, rank: int) -> None:
     try:
+        if not file.is_file():  # a pipe would wait, a device never end
+            raise SimulationError(f"{file}: is not a file; name the traces of the ranks, one file per rank")
         with file.open(encoding="ascii") as stream:
-            words = stream.readline().split()
+            words = stream.readline(_LONGEST).split()
     except (OSError, ValueError) as error:
         raise SimulationError(f"{file}: cannot be read as a trace: {error}") from None
     if words[:2] != [str(rank), "init"]:

@@ -17,7 +17,8 @@ from haloscope.predict.bench.grid import LaunchPoints, group_points, shuffle_lau
 from haloscope.predict.bench.launches import Launches, measure
 from haloscope.predict.bench.method import CollectiveMethod
 from haloscope.predict.bench.surroundings import describe_environment
-from haloscope.predict.bench.sweep import Sweep, SweepJournal, identify_point, make_row
+from haloscope.predict.bench.sweep import Sweep, SweepJournal, make_row
+from haloscope.predict.bench.sweep_records import identify_point
 from haloscope.predict.bench.workload import CollectivePoint
 from haloscope.predict.budget import Measuring, TrialLaunch, measure_within, reduce_calls
 from haloscope.predict.laws import Way

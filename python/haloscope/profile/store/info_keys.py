@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from haloscope.base.texts import is_number
 from haloscope.profile.shown.cells import TEXT_KEYS
 from haloscope.profile.store.framing import DamageError
 
@@ -26,10 +26,6 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _is_said(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
@@ -47,8 +43,8 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
     "ended_in": _is_text,
     "open_calls": _is_count,
     "ranks": _is_count,
-    "start": _is_number,
-    "duration": _is_number,
+    "start": is_number,
+    "duration": is_number,
     "partial": _is_flag,
     "missing_ranks": _is_ranks,
     "unwatched_ranks": _is_ranks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -86,7 +87,13 @@ def parse_printed(text: str) -> tuple[float, float]:
     plain = text.replace(",", "")
     mantissa, _, exponent = plain.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
-    return float(plain), 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+    try:
+        number, half_digit = float(plain), 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number, half_digit
 
 
 def read_published(folder: Path) -> Published:

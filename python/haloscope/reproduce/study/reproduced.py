@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from haloscope.base.errors import OutputError
 from haloscope.base.files import write_whole
-from haloscope.base.texts import parse_json
+from haloscope.base.texts import is_number, parse_json
 from haloscope.reproduce.study.published import Published
 from haloscope.reproduce.study.study_folder import Part
 
@@ -134,7 +134,7 @@ def read_reproduced(directory: Path, part: str) -> PartResults:
 
 def _is_valid(number: Reproduced) -> bool:
     values = (number.value, number.low, number.high)
-    are_numbers = all(value is None or math.isfinite(value) for value in values)
+    are_numbers = all(value is None or is_number(value) for value in values)
     return are_numbers and number.source in get_args(Source)
 
 

@@ -34,6 +34,7 @@ def read_figures(file: Path) -> list[Figure]:
     """
     try:
         read = parse_json(file.read_text("utf-8"), parse_constant=_reject)
+        json.dumps(read, allow_nan=False)  # also refuses numbers that no double holds
         return [
             Figure(
                 str(figure["caption"]), list(figure["traces"]), dict(figure["layout"]), str(figure["title"])

@@ -13,9 +13,9 @@ from haloscope.base.errors import UsageError
 from haloscope.reproduce.study.published import Published, read_published, read_toml
 
 _FILE = "study.toml"
-_Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=200)]
 # A file in the directory of results, not a path outside of it.
-_Result = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+_Result = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
 
 
 class Part(BaseModel, extra="forbid", frozen=True):

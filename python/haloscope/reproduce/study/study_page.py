@@ -6,6 +6,7 @@ Equal results give the same page, byte for byte.
 from __future__ import annotations
 
 import base64
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -179,14 +180,16 @@ def _compare_values(paper: object, here: object) -> Cell:
     if not isinstance(paper, int | float) or not isinstance(here, int | float) or not paper:
         return (0.0, "✓") if paper == here and paper is not None else (None, "")
     apart = here / paper - 1
+    if not math.isfinite(apart):
+        return None, ""
     return apart, f"{100 * apart:+.1f} % {'✓' if abs(apart) <= _CLOSE else '✗'}"
 
 
 def _make_cell(value: object, unit: str = "") -> Cell:
-    if value is None:
-        return None, UNKNOWN
     if isinstance(value, bool):
         return float(value), "✓" if value else "✗"
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None, UNKNOWN
     if isinstance(value, int | float) and unit:
         return float(value), time_text(value) if unit == "s" else percent_text(value, 1.0)
     if isinstance(value, int | float):

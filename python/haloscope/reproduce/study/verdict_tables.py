@@ -35,7 +35,7 @@ def make_verdict_sections(verdicts: Verdicts) -> list[Section]:
 
 def number_text(value: float) -> str:
     """Return a number with six digits, without an exponent where a person would write none."""
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):
         return str(int(value))
     if abs(value) >= 1e5 and abs(value) < 1e15:
         return f"{value:.1f}"
