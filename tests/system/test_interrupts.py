@@ -222,6 +222,35 @@ def test_ctrl_c_at_any_moment(with_sweep: Place, case: Case, request: pytest.Fix
     check_end(running, case, f"after {moment} s\n{running.interrupt()}")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_the_program(any_mpi: Mpi, haloscope: Path, tmp_path: Path, number: int) -> None:
+    """Its status stays, and nothing is left. It makes a pipe of the file that the verb reads then."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    script = 'rm "$HALOSCOPE_INJECT_SUMMARY"; mkfifo "$HALOSCOPE_INJECT_SUMMARY"; exit 7'
+    inject = ["env", "--default-signal", haloscope, "inject", "--latency", "constant:1us", "--"]
+    with subprocess.Popen(
+        [*map(str, inject), *any_mpi.launch(1), "sh", "-c", script],
+        env={**any_mpi.environment(), "TMPDIR": str(aside)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        writing = None
+        while writing is None and running.poll() is None:
+            with contextlib.suppress(OSError, ValueError):  # nothing reads it yet
+                (pipe,) = aside.glob("haloscope-inject-*")
+                writing = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK) if pipe.is_fifo() else None
+            time.sleep(0.005)
+        running.send_signal(number)
+        _, said = running.communicate()
+    assert writing is not None, said
+    os.close(writing)
+    assert (running.returncode, said.count("interrupted: what follows")) == (7, 1), said
+    assert not list(aside.glob("haloscope-*"))
+
+
 def wait_for_work(running: Running, case: Case) -> None:
     """Wait until the interpreter has started, and the verb has: Ctrl-C before is Python's, not ours."""
     while running.child.poll() is None and not is_at_work(running, case):

@@ -94,8 +94,20 @@ def _keep_compiled_modules() -> None:
         sys.pycache_prefix = str(cache() / "python")
 
 
+_ended_by: list[int] = []
+
+
+def _end(number: int, _frame: object) -> None:
+    """End as Ctrl-C does, so that temporary files are removed."""
+    _ended_by.append(number)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Entry point of the command."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
     # Modules make many objects that stay. By default, the collector looks at them every 700 objects.
     gc.set_threshold(50_000, 20, 20)
     try:
@@ -106,6 +118,10 @@ def main() -> None:
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
+    if _ended_by and status == 128 + signal.SIGINT:
+        from haloscope.base.child import leave_like
+
+        status = leave_like(_ended_by[0])
     # All is done: Ctrl-C during the interpreter's own end would print a traceback.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)

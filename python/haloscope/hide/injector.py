@@ -15,6 +15,7 @@ from haloscope.hide.records import (
     join_latency_record,
     latency_text,
     prepare_latency_record,
+    remove_parts,
     summarise_latencies,
 )
 from haloscope.markov import Event, InjectionPlan, parse_seconds, read_latencies
@@ -82,13 +83,17 @@ def _run_injected(
     injector = build_injector(target.mpi.headers, quiet)
     with tempfile.NamedTemporaryFile(prefix="haloscope-inject-") as summary:
         settings["HALOSCOPE_INJECT_SUMMARY"] = summary.name
-        outcome = Outcome(run_preloaded(target, injector, settings))
-        with outcome.noting():
-            if record is None:
-                outcome.remarks.append(summarise_latencies(Path(summary.name)) or _NO_RANK)
-            else:
-                outcome.remarks += join_latency_record(record)
-                outcome.remarks.append(_describe_record(record))
+        try:
+            outcome = Outcome(run_preloaded(target, injector, settings))
+            with outcome.noting():
+                if record is None:
+                    outcome.remarks.append(summarise_latencies(Path(summary.name)) or _NO_RANK)
+                else:
+                    outcome.remarks += join_latency_record(record)
+                    outcome.remarks.append(_describe_record(record))
+        finally:
+            if record is not None:
+                remove_parts(record)
     return outcome
 
 

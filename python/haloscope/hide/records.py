@@ -42,8 +42,7 @@ def prepare_record(record: Path, header: str, what: str) -> Path:
     """
     path = _find_record(record, header, what)
     try:
-        for part in _list_parts(path):
-            part.unlink()
+        remove_parts(path)
         path.unlink(missing_ok=True)
         path.touch()
         path.unlink()
@@ -83,6 +82,16 @@ def _list_parts(record: Path) -> list[Path]:
     return [record.with_name(f"{record.name}.part-{rank}") for rank in sorted(ranks)]
 
 
+def remove_parts(record: Path) -> None:
+    """Remove the parts next to a record that have not been joined: something ended us before that."""
+    parts = [
+        *_list_parts(record),
+        *(part for parts in _find_worlds(record).values() for part in parts.values()),
+    ]
+    for part in parts:
+        part.unlink(missing_ok=True)
+
+
 def prepare_latency_record(record: Path) -> Path:
     """Return the absolute path of a new record of latencies, which may replace an older record.
 
@@ -91,8 +100,7 @@ def prepare_latency_record(record: Path) -> Path:
         OutputError: It is a file of another kind.
     """
     path = _find_record(record, _INJECTED, _LATENCIES)
-    for part in (part for parts in _find_worlds(path).values() for part in parts.values()):
-        part.unlink()
+    remove_parts(path)
     return prepare_record(path, _INJECTED, _LATENCIES)
 
 

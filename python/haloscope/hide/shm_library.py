@@ -16,7 +16,7 @@ from haloscope.base.preloading import Choice, Outcome, find_target, run_preloade
 from haloscope.base.settings import Setting, Value, to_environment
 from haloscope.base.units import noun_text
 from haloscope.hide.libraries import build_heap, build_shm_library
-from haloscope.hide.records import join_parts, prepare_record
+from haloscope.hide.records import join_parts, prepare_record, remove_parts
 
 if TYPE_CHECKING:
     import polars
@@ -169,11 +169,14 @@ def shm(  # noqa: PLR0913 - one for each setting
     behind = [build_heap(quiet)] if share_heap else []
     with tempfile.TemporaryDirectory(prefix="haloscope-") as aside:  # for a record that is not kept
         where = record or Path(aside) / "shm.csv"
-        outcome = Outcome(run_preloaded(target, library, settings | {_RECORD: str(where)}, behind))
-        with outcome.noting():
-            join_parts(where, _HEADER)
-            line = describe_record(where, share_heap)
-            outcome.remarks.append(f"{line}: {record}" if record else line)
+        try:
+            outcome = Outcome(run_preloaded(target, library, settings | {_RECORD: str(where)}, behind))
+            with outcome.noting():
+                join_parts(where, _HEADER)
+                line = describe_record(where, share_heap)
+                outcome.remarks.append(f"{line}: {record}" if record else line)
+        finally:
+            remove_parts(where)
     return outcome
 
 
