@@ -31,7 +31,7 @@ from support.mpi import Mpi, find
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
-MOST_RUNS = 20
+MOST_RUNS = 25
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ CASES = (
         "eager",
         ("messages", "200000"),
         2,
-        "without asking",
+        "eager",
         environment={"OMPI_MCA_btl_vader_eager_limit": "4000", "OMPI_MCA_btl_vader_flags": "1"},
     ),
     Case("mapping", ("apart", "200"), 4, "placement", nodes=2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -11,113 +11,156 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from haloscope import open as open_profile
-from haloscope.base.launch import parse
+from haloscope.base.errors import UsageError
 from haloscope.hide.improve import (
+    FigureOfMerit,
     Improvement,
+    Proof,
     Remedy,
+    RemedySearch,
     Runner,
     TrialPlan,
     TrialRun,
-    list_remedies,
+    improve,
     write_improve_page,
 )
-from haloscope.hide.improve.improvement import AS_IT_IS, Proof, _find_promising, _prove, _select_proven
-from haloscope.hide.improve.remedy import _shorten_fragments, _use_placement
 from support.injected import PROGRAMS
 from support.mpi import Mpi
 from support.pages import Look
 from support.placed import messages_between
 from support.processes import run_program
-from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
+
+Noise = Callable[[np.random.Generator, int], float]
+
+
+def _log_normal(spread: float) -> Noise:
+    return lambda random, run: float(random.normal(0, spread))
+
+
+NOISES: dict[str, Noise] = {
+    "normal": _log_normal(0.03),
+    "outliers": lambda random, run: float(np.clip(0.03 * random.standard_t(1.2), -3, 3)),
+    "two speeds": lambda random, run: float(0.7 * random.integers(2) + random.normal(0, 0.001)),
+    "drift": lambda random, run: float(0.03 * run + random.normal(0, 0.01)),
+    "jump": lambda random, run: float(0.3 * (run > 14) + random.normal(0, 0.01)),
+}
 
 
 class _Times:
-    """Synthetic runs: seconds by remedies, times log-normal noise."""
+    """Synthetic runs: seconds by remedies, 1 without any, times noise. Unknown remedies fail."""
 
-    def __init__(self, seconds: dict[tuple[str, ...], float], noise: float, seed: int) -> None:
+    def __init__(self, seconds: Mapping[tuple[str, ...], float], noise: Noise, seed: int = 0) -> None:
         self.runs: list[TrialRun] = []
-        self._seconds, self._noise = seconds, noise
+        self._seconds, self._noise = {(): 1.0, **seconds}, noise
         self._random = np.random.default_rng(seed)
         self()
 
     def __call__(self, *given: Remedy) -> TrialRun:
         names = tuple(one.name for one in given)
         seconds = self._seconds.get(names)
-        drawn = None if seconds is None else float(seconds * np.exp(self._random.normal(0, self._noise)))
+        drawn = None if seconds is None else seconds * np.exp(self._noise(self._random, len(self.runs)))
         run = TrialRun(names, drawn, "" if drawn else "status 1: no such thing")
         self.runs.append(run)
         return run
 
 
-def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0) -> Improvement:
+def _search(runner: _Times, names: Iterable[str], plan: TrialPlan) -> Improvement:
+    found = [Remedy(name, "because") for name in names]
+    steps: list[str] = []
+    search = RemedySearch(runner, plan, steps.append)
+    search.run(found)
+    # A progress bar has one step per run.
+    assert steps == [" and ".join(run.remedies) or "as it is" for run in runner.runs[1:]]
+    assert len(runner.runs) <= plan.runs
+    return Improvement((), tuple(found), tuple(runner.runs), tuple(search.proofs), search.kept)
+
+
+def _improved(seconds: Mapping[tuple[str, ...], float], noise: float = 0.01, seed: int = 0) -> Improvement:
     names = sorted({name for way in seconds for name in way})
-    found = [Remedy(name, "because") for name in [*names, "crashes"]]
-    runner = _Times({(): 1.0} | seconds, noise, seed)
-    plan = TrialPlan(20, seed)
-    promising = _find_promising(runner, found, lambda what: None)  # type: ignore[arg-type]
-    proofs = _prove(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
-    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
+    return _search(_Times(seconds, _log_normal(noise), seed), [*names, "crashes"], TrialPlan(seed=seed))
 
 
-def test_remedies_that_help_are_kept_alone_and_together() -> None:
+def test_remedies_that_help_are_kept_one_after_the_other() -> None:
+    """The second is compared with the first. Their gains are multiplied."""
     seconds = {("a",): 0.5, ("b",): 0.7, ("c",): 1.1, ("a", "b"): 0.3}
-    found = _improved(seconds, 0.01)
+    names = [*"abc", "crashes"]
+    found = _search(_Times(seconds, _log_normal(0.01)), names, TrialPlan(50))
     assert [one.name for one in found.kept] == ["a", "b"]
     assert found.proof is not None
     assert found.proof.low < 1 / 0.3 < found.proof.high
-    assert any(one.over == ("a",) and one.holds for one in found.proofs)
-    assert len(found.runs) <= 20
+    assert [one.over for one in found.proofs] == [(), ("a",)]
     assert any("crashes: status 1" in line for line in found.describe())
 
 
 def test_remedies_without_additional_gain_are_not_kept() -> None:
-    found = _improved({("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}, 0.01)
+    seconds = {("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}
+    found = _search(_Times(seconds, _log_normal(0.01)), "ab", TrialPlan(50))
     assert [one.name for one in found.kept] == ["a"]
     assert any(one.remedies == ("a", "b") and not one.holds for one in found.proofs)
 
 
-def failure(tried: int, runs: Sequence[TrialRun], *proofs: Proof) -> str:
+@pytest.mark.parametrize("noise", NOISES)
+def test_noise_is_no_remedy(noise: str) -> None:
+    """If no remedy helps, at most 1 % of programs get a proposal, whatever the noise is: 3 of 300 here."""
+    seconds: dict[tuple[str, ...], float] = {(name,): 1.0 for name in "abcdefgh"}
+    found = [
+        _search(_Times(seconds, NOISES[noise], seed), "abcdefgh", TrialPlan(seed=seed)) for seed in range(300)
+    ]
+    assert sum(bool(one.kept) for one in found) <= 3
+
+
+@pytest.mark.parametrize("noise", ["normal", "outliers"])
+def test_gains_of_five_percent_are_found(noise: str) -> None:
+    """With a spread of 1 % (normal) and of 0.5 % with outliers: 9 and 5 of 10 programs or more."""
+    spread, least = {"normal": (0.01, 0.9), "outliers": (0.005, 0.5)}[noise]
+    wide = NOISES[noise]
+    seconds: dict[tuple[str, ...], float] = {(name,): 0.95 if name == "c" else 1.0 for name in "abcdefgh"}
+    found = []
+    for seed in range(60):
+        runner = _Times(seconds, lambda random, run: wide(random, run) * spread / 0.03, seed)
+        found.append(_search(runner, "abcdefgh", TrialPlan(seed=seed)))
+    assert sum([one.name for one in each.kept] == ["c"] for each in found) >= least * len(found)
+
+
+def _explain(tried: int, runs: Sequence[TrialRun], *proofs: Proof, interrupted: bool = False) -> str:
     """Return why nothing is proved."""
     remedies = tuple(Remedy(name, "because") for name in "abc"[:tried])
-    found = Improvement((), remedies, tuple(runs), tuple(proofs), (), ("rank 0 computes longer",))
+    causes = ("rank 0 computes longer",)
+    found = Improvement((), remedies, tuple(runs), tuple(proofs), (), causes, is_interrupted=interrupted)
     assert found.describe()[1] == "cause: rank 0 computes longer"
     assert found.describe()[-1] == f"nothing is proposed: {found.explain_failure()}"
     return found.explain_failure()
 
 
 OWN = [TrialRun((), 1.0), TrialRun((), 1.1)]
-SLOW, FAST = TrialRun(("a",), 0.97), TrialRun(("a",), 0.5)
+SLOW, FAST, KILLED = TrialRun(("a",), 0.99), TrialRun(("a",), 0.5), TrialRun(("a",), None, "status 1")
 
 
-def proof(gain: float, low: float, high: float, rounds: int) -> Proof:
-    return Proof(("a",), (), (1.0,) * rounds, (0.6,) * rounds, gain, low, high)
+def _proof(gain: float, low: float, high: float) -> Proof:
+    return Proof(("a",), (), (1.0,) * 6, (0.6,) * 6, gain, low, high, is_significant=False)
 
 
 @pytest.mark.parametrize(
     ("told", "reason"),
     [
-        (failure(0, OWN), "no remedy applies to this launch command and this profile"),
-        (failure(1, [OWN[0], SLOW, OWN[1]]), "no remedy was at least 5 % faster when tried once"),
-        (failure(1, [OWN[0], FAST, OWN[1]]), "too few runs were left for a proof (--runs 20)"),
+        (_explain(0, OWN), "no remedy applies to this launch command and this profile"),
+        (_explain(1, [OWN[0], SLOW, OWN[1]]), "no remedy seemed faster when tried"),
+        (_explain(1, [OWN[0], KILLED, OWN[1]]), "the program failed with each remedy"),
         (
-            failure(1, [OWN[0], FAST, OWN[1], TrialRun(("a",), None, "status 1")]),
+            _explain(1, [OWN[0], FAST, OWN[1], KILLED]),
             "later runs of the best remedy, or of the unchanged command, failed",
         ),
         (
-            failure(1, [OWN[0], FAST, OWN[1]], proof(1.67, 0.9, 3.12, 2)),
-            "a was 1.67 times as fast, but 2 rounds do not exclude chance (0.90 to 3.12); more rounds may"
-            " prove it (--runs 20)",
+            _explain(1, [OWN[0], FAST, OWN[1]], _proof(1.67, 0.9, 3.12)),
+            "a was 1.67 times as fast in 12 runs, which may be chance: unchanged runs differ by 10 %; more"
+            " runs may prove it (--runs 6)",
         ),
         (
-            failure(1, [OWN[0], FAST, OWN[1]], proof(1.02, 0.99, 1.05, 5)),
-            "a was 1.02 times as fast, but 5 rounds do not exclude chance (0.99 to 1.05)",
+            _explain(1, [OWN[0], FAST, OWN[1]], _proof(1.02, 1.01, 1.03)),
+            "a was 1.02 times as fast in 12 runs; a remedy needs 1.03",
         ),
-        (
-            failure(1, [OWN[0], FAST, OWN[1]], proof(1.02, 1.01, 1.03, 5)),
-            "a is only 1.02 times as fast; a remedy needs 1.03",
-        ),
+        (_explain(1, OWN, interrupted=True), "the search was interrupted after 2 runs"),
     ],
 )
 def test_the_reason_why_nothing_is_proved(told: str, reason: str) -> None:
@@ -125,27 +168,9 @@ def test_the_reason_why_nothing_is_proved(told: str, reason: str) -> None:
 
 
 def test_a_proof_needs_no_reason() -> None:
-    found = _improved({("a",): 0.5}, 0.01)
+    found = _improved({("a",): 0.5})
     assert found.explain_failure() == ""
     assert not any(line.startswith("cause: ") for line in found.describe())
-
-
-def test_each_run_is_announced() -> None:
-    """A progress bar has one step per run."""
-    runner, steps = _Times({(): 1.0, ("a",): 0.5}, 0.01, 0), list[str]()
-    promising = _find_promising(runner, [Remedy("a", "because"), Remedy("b", "because")], steps.append)  # type: ignore[arg-type]
-    _prove(runner, promising, TrialPlan(), steps.append)  # type: ignore[arg-type]
-    assert steps == [" and ".join(run.remedies) or AS_IT_IS for run in runner.runs[1:]]
-
-
-@pytest.mark.parametrize("noise", [0.02, 0.2])
-def test_noise_is_no_remedy(noise: float) -> None:
-    """If no remedy helps, at most 5 % of 200 programs get a proposal."""
-    seconds: dict[tuple[str, ...], float] = {(name,): 1.0 for name in "abcdef"}
-    seconds |= {(one, other): 1.0 for one in "abcdef" for other in "abcdef"}
-    proposals = [_improved(seconds, noise, seed) for seed in range(200)]
-    assert sum(bool(one.kept) for one in proposals) <= 10
-    assert max(len(one.runs) for one in proposals) <= 20
 
 
 class _Failing(_Times):
@@ -153,7 +178,7 @@ class _Failing(_Times):
 
     def __init__(self, which: str, last: int) -> None:
         self._which, self._last = which, last
-        super().__init__({(): 1.0, ("a",): 0.5, ("b",): 0.8, ("a", "b"): 0.4}, 0.01, 0)
+        super().__init__({("a",): 0.5, ("b",): 0.8, ("a", "b"): 0.4}, _log_normal(0.01))
 
     def __call__(self, *given: Remedy) -> TrialRun:
         run = super().__call__(*given)
@@ -165,19 +190,48 @@ class _Failing(_Times):
         return self.runs[-1]
 
 
-@pytest.mark.parametrize(("which", "last", "proved"), [("a", 100, 0), ("-", 2, 1), ("-", 3, 1), ("-", 4, 3)])
-def test_failed_runs_have_no_gain(which: str, last: int, proved: int) -> None:
+@pytest.mark.parametrize(("which", "last", "kept"), [("a", 100, ["b"]), ("-", 2, []), ("-", 4, [])])
+def test_failed_runs_have_no_gain(which: str, last: int, kept: list[str]) -> None:
     """A remedy is dropped if one of its runs fails. Failed runs have no gain."""
-    runner = _Failing(which, last)
-    found = [Remedy("a", "because"), Remedy("b", "because")]
-    promising = _find_promising(runner, found, lambda what: None)  # type: ignore[arg-type]
-    proofs = _prove(runner, promising, TrialPlan(), lambda what: None)  # type: ignore[arg-type]
-    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _select_proven(promising, proofs))
-    assert len(proofs) == proved
-    assert not (told.kept and proved < 3)
-    json.dumps(told.figures(), allow_nan=False)
-    assert not any("nan" in line or " inf" in line for line in told.describe())
-    assert any("killed" in line for line in told.describe())
+    found = _search(_Failing(which, last), "ab", TrialPlan(50))
+    assert [one.name for one in found.kept] == kept
+    json.dumps(found.figures(), allow_nan=False)
+    assert not any("nan" in line or " inf" in line for line in found.describe())
+    assert any("killed" in line for line in found.describe())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output", "value", "cost"),
+    [
+        ("Loop time of ([0-9.]+)", "Loop time of 3\nLoop time of 2.5 on 4", 2.5, 2.5),
+        ("(?P<rate>[0-9.]+) ns/day", "12.5 ns/day", 12.5, 0.08),
+        ("t = (.*) s", "t = 0.4D+01 s", 4.0, 4.0),
+        ("t = (.*) s", "t = 0.0 s", None, None),
+        ("t = (.*) s", "t = fast s", None, None),
+        ("t = ([0-9]+)", "no time", None, None),
+    ],
+)
+def test_the_last_number_of_the_program_is_its_metric(
+    pattern: str, output: str, value: float | None, cost: float | None
+) -> None:
+    metric = FigureOfMerit.of(pattern)
+    found, problem = metric.read(output)
+    assert found == value
+    assert bool(problem) == (value is None)
+    assert found is None or metric.cost(found) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        (TrialPlan(metric="("), "is not a regular expression"),
+        (TrialPlan(metric="[0-9]+"), "in one pair of parentheses"),
+        (TrialPlan(runs=13), "13 runs cannot prove a gain; 14 or more can"),
+    ],
+)
+def test_a_plan_that_cannot_work_starts_nothing(plan: TrialPlan, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        improve(["mpiexec", "true"], plan=plan)
 
 
 @pytest.mark.parametrize("duration", [0, 0.0, None, "long", 2.5])
@@ -197,7 +251,7 @@ def test_a_run_whose_time_is_unknown_is_a_problem(
 def test_the_page(look: Look, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
     """No setting's name becomes markup; the answer, the times and all tried remedies are shown."""
     evil = "without X=<img src=x onerror=alert(1)>"
-    found = _improved({(evil,): 0.5, ("b",): 1.1}, 0.01)
+    found = _improved({(evil,): 0.5, ("b",): 1.1})
     write_improve_page(replace(found, command=("mpiexec", evil)), tmp_path / "page.html")
     page = look(tmp_path / "page.html", width, scheme)
     page.wait_for_selector("#sections[data-waiting='0']")
@@ -211,79 +265,13 @@ def test_the_page(look: Look, tmp_path: Path, width: int, scheme: Literal["light
     assert points == sum(run.seconds is not None for run in found.runs)
 
 
-def _remedies(
-    tmp_path: Path, words: Sequence[str], environment: dict[str, str], size: int
-) -> dict[str, Remedy]:
-    path = messages_between([(0, 1, size), (1, 0, size)], ["here"] * 2).write(tmp_path / "two.halo")
-    with open_profile(path) as profile:
-        return {one.name: one for one in list_remedies(profile, parse(words), "openmpi", environment)}
-
-
-def test_runs_without_settings_of_the_launch_are_tried(tmp_path: Path, any_mpi: Mpi) -> None:
-    """Each setting is removed alone. Settings that select hosts or networks stay."""
-    options = "--mca btl_sm_eager_limit 512 --mca btl self,sm -n 2"
-    words = [str(any_mpi.mpiexec), *options.split(), "true"]
-    environment = {
-        "OMPI_MCA_mpi_yield_when_idle": "0",
-        "OMPI_MCA_btl_tcp_if_include": "eth0",
-        "UCX_NET_DEVICES": "x",
-    }
-    found = _remedies(tmp_path, words, environment, 8)
-    assert set(found) == {"without OMPI_MCA_mpi_yield_when_idle=0", "without --mca btl_sm_eager_limit 512"}
-    assert found["without --mca btl_sm_eager_limit 512"].apply(words) == [words[0], *words[4:]]
-    assert found["without OMPI_MCA_mpi_yield_when_idle=0"].script() == ["unset OMPI_MCA_mpi_yield_when_idle"]
-
-
-@pytest.mark.parametrize(
-    ("hosts", "size", "is_tried"),
-    [("ab", 2 << 20, True), ("aa", 2 << 20, False), ("ab", 1 << 19, False)],
-    ids=["tried", "one-node", "short"],
-)
-def test_long_messages_between_nodes_are_tried_in_fragments(
-    tmp_path: Path, hosts: str, size: int, is_tried: bool
-) -> None:
-    row = {"path": 0, "kind": "p2p", "bytes": size, "bytes_upper": size, "messages": 100}
-    path = draft(paths=path_rows(), processes=process_rows(*hosts), sizes=[row]).write(tmp_path / "two.halo")
-    with open_profile(path) as profile:
-        found = list(_shorten_fragments(profile, "openmpi", {}))
-        assert not list(_shorten_fragments(profile, "mpich", {}))
-    scripts = [remedy.script() for remedy in found]
-    assert scripts == ([["export OMPI_MCA_btl_tcp_rdma_pipeline_frag_size=131072"]] if is_tried else [])
-
-
-@pytest.mark.usefixtures("scotch")
-def test_a_placement_uses_the_profile_of_its_own_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A later trial uses its own profile. The job script shows how to get one."""
-    path = messages_between([(0, 1, 65536), (2, 3, 65536)], ["a", "b"] * 2).write(tmp_path / "four.halo")
-    with open_profile(path) as profile:
-        (found,) = _use_placement(profile)
-    words: list[list[str]] = []
-
-    def ended(command: list[str], *rest: object) -> int:
-        words.append(command)
-        return 1
-
-    monkeypatch.setattr("haloscope.hide.improve.trial_runs._run_command", ended)
-    for name in ("first", "later"):
-        (tmp_path / name).mkdir()
-        runner = Runner(["mpiexec", "true"], tmp_path / name)
-        (tmp_path / name / "run-1.log").touch()
-        runner(found)
-    assert [one[1:4] for one in words] == [
-        ["place", str(tmp_path / name / "run-1.halo"), "--"] for name in ("first", "later")
-    ]
-    assert "place F.halo --" in found.script()[0]
-
-
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     """Real runs. Without the other setting the program fails, which is only reported."""
     program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
     planted = {"OMPI_MCA_coll_planted_delay": "1", "OMPI_MCA_pml_planted_need": "1"}
     page = tmp_path / "evidence.html"
-    words = [haloscope, "improve", "--runs", "12", "-o", page, "--format", "json", "--"]
+    words = [haloscope, "improve", "--runs", "22", "-o", page, "--format", "json", "--"]
     done = run_program([*map(str, words), *mpi.launch(2), str(program)], env=mpi.environment(planted))
     told = json.loads(done.stdout)
     # Which gains are proved depends on the load of the machine.
@@ -295,7 +283,7 @@ def test_a_planted_setting_is_tried(mpi: Mpi, compiler: Compiler, haloscope: Pat
     assert set(told["kept"]) <= tried - {planted_need}, done.stdout
     assert ("unset OMPI_MCA_coll_planted_delay" in told["script"]) == (planted_delay in told["kept"])
     assert bool(told["script"]) == bool(told["kept"])
-    assert 3 <= len(told["runs"]) <= 12
+    assert 3 <= len(told["runs"]) <= 22
     broken = [run for run in told["runs"] if run["time"] is None]
     assert {run["remedies"][0] for run in broken} == {planted_need}
     assert ("Remedies that make it faster" in page.read_text()) == bool(told["kept"])

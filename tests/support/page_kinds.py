@@ -13,8 +13,7 @@ import polars as pl
 import haloscope
 from haloscope import explain
 from haloscope.explain.comparing import compare
-from haloscope.hide.improve import Improvement, Remedy, TrialRun, write_improve_page
-from haloscope.hide.improve.improvement import Proof
+from haloscope.hide.improve import Improvement, Proof, Remedy, TrialRun, write_improve_page
 from haloscope.markov import RegimeOptions, regimes
 from haloscope.predict import bench, load_machine, tune, write_machine_page, write_measured_page, write_page
 from haloscope.reproduce.campaign import Campaign, write_report
@@ -224,7 +223,7 @@ def _improvement(folder: Path) -> Path:
         ("mpiexec", "-n", "4", "./app"),
         (Remedy("a setting", "the environment sets it"),),
         tuple(runs),
-        (Proof(("a setting",), (), (1.0, 1.2), (0.6, 0.7), 1.67, 0.9, 3.12),),
+        (Proof(("a setting",), (), (1.0, 1.2, 1.1), (0.6, 0.7, 1.3), 1.67, 0.9, 3.12, False),),
         (),
         ("42 % of the run: rank 0 computes 78 % longer than the mean of all ranks",),
     )

@@ -92,10 +92,10 @@ def _make_proofs_table(found: Improvement) -> Table:
     columns: list[Column] = [
         ("remedies", "", "remedies", printable),
         ("over", "Compared with these runs", "over", printable),
-        ("times as fast", "Geometric mean over the rounds", "gain", None),
-        ("from", "Simultaneous 95 % interval of all rows", "low", None),
+        ("times as fast", "Median over all pairs of a round", "gain", None),
+        ("from", "95 % interval", "low", None),
         ("to", "", "high", None),
-        ("rounds", "Interleaved runs of both sides", "rounds", str),
+        ("runs", "Of both sides, in random order", "runs", str),
         ("kept", "", "kept", printable),
     ]
     rows = []
@@ -108,7 +108,7 @@ def _make_proofs_table(found: Improvement) -> Table:
             "remedies": " and ".join(proof.remedies),
             "over": " and ".join(proof.over) or AS_IT_IS,
         }
-        row |= {"rounds": len(proof.after), "kept": "yes" if proof.holds else "no"}
+        row |= {"runs": 2 * len(proof.after), "kept": "yes" if proof.holds else "no"}
         rows.append(row | dict(zip(("gain", "low", "high"), gains, strict=True)))
     return fill_table("Tested in separate runs, which were not used for the selection.", columns, rows)
 
@@ -117,7 +117,7 @@ def _make_tried_table(found: Improvement) -> Table:
     columns: list[Column] = [
         ("remedy", "", "name", printable),
         ("why", "Reason", "why", printable),
-        ("time", "Of the run for the selection", "seconds", time_text),
+        ("time", "Of the first run with it", "seconds", time_text),
         ("problem", "", "problem", printable),
     ]
     alone = {run.remedies[0]: run for run in reversed(found.runs) if len(run.remedies) == 1}
@@ -130,4 +130,4 @@ def _make_tried_table(found: Improvement) -> Table:
             else {"seconds": None, "problem": "not run"}
         )
         rows.append({"name": remedy.name, "why": remedy.why} | result)
-    return fill_table("Each was run once, between two unchanged runs.", columns, rows)
+    return fill_table("In random order with unchanged runs; the better half again.", columns, rows)
