@@ -54,6 +54,14 @@ class Improvement:
         own = [run.judged for run in self.runs if not run.remedies and run.judged is not None]
         return max(own) / min(own) - 1 if own else 0.0
 
+    @property
+    def _has_metric(self) -> bool:
+        return any(run.metric is not None for run in self.runs)
+
+    @property
+    def _unit(self) -> str:
+        return "times as good by the metric" if self._has_metric else "times as fast"
+
     def figures(self) -> dict[str, Any]:
         """Return the improvement as an object for JSON."""
         return {
@@ -93,7 +101,7 @@ class Improvement:
         if best is None:
             return self._explain_selection()
         name = " and ".join(best.remedies)
-        tried = f"{name} was {best.gain:.2f} times as fast in {noun_text(2 * len(best.after), 'run')}"
+        tried = f"{name} was {best.gain:.2f} {self._unit} in {noun_text(2 * len(best.after), 'run')}"
         if best.gain < 1 + LEAST_GAIN:
             return f"{tried}; a remedy needs {1 + LEAST_GAIN:.2f}"
         noise = f": unchanged runs differ by {100 * self.spread:.0f} %" if self.spread >= _MUCH_SPREAD else ""
@@ -119,7 +127,8 @@ class Improvement:
 
     def _describe_search(self) -> Iterator[str]:
         tried = noun_text(len(self.tried), "remedy", "remedies")
-        omitted = f", {len(self.omitted)} not tried for want of runs" if self.omitted else ""
+        reason = "" if self.is_interrupted else " for want of runs"
+        omitted = f", {len(self.omitted)} not tried{reason}" if self.omitted else ""
         yield f"{noun_text(len(self.runs), 'run')}, {tried} tried{omitted}"
         yield from (f"cause: {sentence}" for sentence in self.causes)
         failed = {run.remedies: run.problem for run in self.runs if run.judged is None}
@@ -135,14 +144,14 @@ class Improvement:
         interval = f"{proof.low:.2f} to {proof.high:.2f} " if np.isfinite(proof.high) else ""
         return (
             f"{verdict}: {' and '.join(proof.remedies)} ({why[proof.remedies[-1]]}){over}: "
-            f"{proof.gain:.2f} times as fast ({interval}in"
+            f"{proof.gain:.2f} {self._unit} ({interval}in"
             f" {noun_text(2 * len(proof.after), 'run')})"
         )
 
     def _describe_gain(self, before: float, after: float) -> str:
         """Return the line about both sides, as times or as numbers of the program."""
         saved = percent_text(before - after, before)
-        if all(run.metric is None for run in self.runs):
+        if not self._has_metric:
             return f"{time_text(before)} before, {time_text(after)} after: {saved} less"
         if self.is_rate:
             return f"{1 / before:.4g} before, {1 / after:.4g} after: the metric of the program"

@@ -42,7 +42,10 @@ Measure = Callable[
 @dataclass(frozen=True)
 class ComparisonPlan:
     """Parameters of the comparison of default and tuned: method, rounds of launches of both, significance
-    level."""
+    level.
+
+    With 0 rounds, rules only have to take effect: the caller compares them in another way.
+    """
 
     method: CollectiveMethod = field(default_factory=CollectiveMethod)
     rounds: int = 5
@@ -176,13 +179,9 @@ def write_rules(
         with _open_trial_file(output) as trial_file:
             _verify_rules(tuning, algorithms, trial_file)
             tuning.defaults = _observe_defaults(tuning)
-            tuning.tried = len(group_runs(tuning.chosen))
-            for _ in range(_MOST_PASSES):
-                if not tuning.tuned or not _drop_rules(tuning, trial_file, plan, step, measure):
-                    break
-            else:
-                _give_up(tuning)
-            if tuning.tuned:  # verify again: with fewer rules, each must still match
+            if plan.rounds:
+                _compare_rules(tuning, trial_file, plan, step, measure)
+            if plan.rounds and tuning.tuned:  # verify again: with fewer rules, each must still match
                 _verify_rules(tuning, algorithms, trial_file)
     tuning.rules = make_rules(tuning.chosen)
     if tuning.rules:
@@ -238,6 +237,17 @@ def _observe_defaults(tuning: Tuning) -> dict[CollectivePoint, str]:
             point: functions_text(ran) for point, ran in observe_functions(tuning.bench, points, {}).items()
         }
     return seen
+
+
+def _compare_rules(
+    tuning: Tuning, trial_file: Path, plan: ComparisonPlan, step: Callable[[str], None], measure: Measure
+) -> None:
+    """Compare default and tuned until no rule is dropped."""
+    tuning.tried = len(group_runs(tuning.chosen))
+    for _ in range(_MOST_PASSES):
+        if not tuning.tuned or not _drop_rules(tuning, trial_file, plan, step, measure):
+            return
+    _give_up(tuning)
 
 
 def _drop_rules(
