@@ -40,7 +40,7 @@ def run(
         wait = waiting[rank] if waiting else 0.0
         # The rest of the time is in calls that do not wait.
         rest = 10.0 - sum(regions.values()) - wait
-        rows.append({"path": 0, "rank": rank, "instances": 1, "time": 10.0, "other_time": rest})
+        rows.append({"path": 0, "rank": rank, "instances": 1, "time": 10.0, "io_time": rest})
         rows += [
             {"path": 1 + names.index(name), "rank": rank, "instances": 10, "time": time}
             for name, time in regions.items()
@@ -166,7 +166,7 @@ def _absent(computing: list[float], off_cpu: list[float], for_core: list[float])
             "slice": 0,
             "duration": 10.0,
             # The rest of the time is in calls that do not wait, as in `run`.
-            "p2p_time": 10 - computing[rank] - waiting[rank],
+            "io_time": 10 - computing[rank] - waiting[rank],
             "coll_time": waiting[rank],
         }
         for rank in range(len(computing))
@@ -209,6 +209,16 @@ def test_ranks_without_a_cpu_have_no_more_work(
     longest = max(computing)
     waits = sum(longest - mine for mine in computing) / (len(computing) - 1)
     assert sum(finding.gain for finding in found) <= waits * 1.01
+
+
+@pytest.mark.parametrize(("lost", "rules"), [(6.0, ["no_core"]), (3.0, ["imbalance"])])
+def test_other_calls_without_a_core_are_not_outside_mpi(read: Read, lost: float, rules: list[str]) -> None:
+    """Rank 0 computes for 7 s, and creates communicators for 3 s, for which its slices have no time."""
+    made = run([{"assemble": 7.0}, {"assemble": 4.0}], [0.0, 3.0], slices=[{"rank": 0, "duration": 10.0}])
+    rows = made.tables["ranks"]
+    made.tables["ranks"] = {**rows, "other_time": rows["io_time"], "io_time": rows["other_time"]}
+    found = haloscope.findings(read(_without_a_cpu(made, [lost], [lost])))
+    assert rules_of(found) == rules
 
 
 @pytest.mark.parametrize(("cpu_time", "region"), [(5.0, "assemble"), (7.0, None), (float("nan"), None)])

@@ -124,8 +124,13 @@ class RunTimes:
         ranks = pl.DataFrame({"rank": self.ranks}, schema={"rank": pl.Int64})
         both = ranks.join(sums, on="rank", how="left", maintain_order="left").fill_null(0)
         outside: Floats = self._matrix(pl.col("compute_time")).clip(min=0).sum(axis=1)
-        total = np.minimum(both["off_cpu_time"].to_numpy(), outside)
-        return Absence(total, np.minimum(both["core_wait_time"].to_numpy(), total), outside)
+        # Slices have no time of other calls, such as those that create communicators.
+        unseen = self._matrix(pl.col("mpi_time") - inside.fill_null(0)).clip(min=0).sum(axis=1)
+        off_cpu, for_core = (
+            (both[name].to_numpy() - unseen).clip(0) for name in ("off_cpu_time", "core_wait_time")
+        )
+        total = np.minimum(off_cpu, outside)
+        return Absence(total, np.minimum(for_core, total), outside)
 
     @cached_property
     def absence_of_regions(self) -> Floats:
