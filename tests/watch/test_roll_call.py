@@ -80,6 +80,10 @@ CASES = [
     ("dead", {1}, [recv(1), None, coll("Barrier"), coll("Barrier")], {"state": {1: "dead"}}),
     ("late", {1}, [coll("Bcast", root=0), None, coll("Bcast", root=0), coll("Barrier")], {}),
     ("late", {1}, [coll("Allreduce"), None, coll("Allreduce"), coll("Allreduce")], {}),
+    # A rank that is stopped in a send may be about to leave it.
+    ("late", {0}, [send(1), send(0), None, None], {"state": {0: "stopped"}}),
+    ("late", {0, 1}, [send(1), send(0), None, None], {"state": {0: "stopped", 1: "stopped"}}),
+    ("deadlock of sends", {1, 2}, [send(1), send(2), send(1), None], {"state": {0: "stopped"}}),
     ("deadlock", {0, 1}, [coll("Barrier"), recv(0), coll("Barrier"), coll("Barrier")], {}),
     ("none", set(), [None, None, None, None], {}),
     ("unknown", {0, 1}, [send(1), recv(ANY, ANY), None, None], {}),
@@ -236,7 +240,9 @@ def naive(waits: Waits) -> set[int]:
     """Who can go on, by looking at all again until nothing changes."""
     standings = waits.ranks.standings
     free = {
-        r for r, standing in standings.items() if standing.place in ("outside", "polling", "moving", "unseen")
+        r
+        for r, standing in standings.items()
+        if standing.place in ("outside", "polling", "moving", "stopped", "unseen")
     }
     while True:
         more = set(free)

@@ -20,6 +20,7 @@ _PLACES = {
     "outside": "outside MPI",
     "polling": "polling",
     "moving": "going on",
+    "stopped": "stopped by a signal",
 }
 
 

@@ -15,8 +15,9 @@ from haloscope.watch.live import ANY, Call, Communicator, Process
 # The data come from the root: other ranks wait for it alone, and it may wait for none.
 _FROM_ROOT = ("MPI_Bcast", "MPI_Scatter", "MPI_Scatterv")
 
-Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "unseen"]
-GOING: tuple[Place, ...] = ("outside", "polling", "moving", "unseen")  # they may still do what others need
+Place = Literal["inside", "outside", "polling", "moving", "stopped", "dead", "finished", "unseen"]
+# They may still do what others need.
+GOING: tuple[Place, ...] = ("outside", "polling", "moving", "stopped", "unseen")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def _standing(before: Process | None, process: Process) -> Standing:
     state: Place = "inside" if main.call else "outside"
     if process.state == "dead":
         return Standing(rank, "dead", main.call, since, process)
+    if process.state == "stopped" and main.call:  # its call may have been about to end
+        return Standing(rank, "stopped", main.call, since, process)
     if before is not None and before.path == process.path:
         if _progress(before) != _progress(process):
             state = "moving"

@@ -180,6 +180,9 @@ def _step(waits: Waits, rank: int, after: int | None = None) -> str:
 
 def _judge_late(waits: Waits) -> HangVerdict:
     """Return a verdict on ranks that could all go on: the cause is outside MPI, or without a record here."""
+    stopped = waits.roots("stopped") or waits.find("stopped")
+    if stopped:
+        return _judge_stopped(waits, stopped)
     outside = waits.roots("outside", "polling")
     if outside:
         return _judge_outside(waits, outside)
@@ -206,6 +209,17 @@ def _judge_late(waits: Waits) -> HangVerdict:
     return HangVerdict(
         "unknown", f"{_wait_text(waits, waiting)} for a reason that is not in the records", tuple(waiting)
     )
+
+
+def _judge_stopped(waits: Waits, stopped: Sequence[int]) -> HangVerdict:
+    others = waits.waiting_for(stopped[0])
+    who = ranks_text(stopped)
+    what = f"{_wait_text(waits, others)} for {who}, stopped" if others else f"{who} {_is(stopped)} stopped"
+    process = waits.ranks[stopped[0]].process
+    where = f" {process.pid} on {process.host}" if process else ""
+    remedy = f"continue {_it(stopped)} in the debugger, or with kill -CONT{where}"
+    more = ", …" if len(stopped) > 1 else ""
+    return HangVerdict("late", f"{what} by a signal: {remedy}{more}", tuple(stopped))
 
 
 def _judge_outside(waits: Waits, outside: Sequence[int]) -> HangVerdict:

@@ -100,6 +100,10 @@ class Waits:
         wanted |= {rank for rank in there if any(self._is_member(rank, each) for each in hopes)}
         return sorted(wanted & there)
 
+    def find(self, place: Place) -> list[int]:
+        """Return the ranks in this state."""
+        return [rank for rank, standing in self.ranks.standings.items() if standing.place == place]
+
     def waiting_for(self, rank: int) -> list[int]:
         """Return the ranks whose calls wait for a rank."""
         return sorted(other for other, need in self.needs.items() if self._is_needed(rank, need))
