@@ -14,6 +14,7 @@ from haloscope.watch import RunningProgram, dump
 from haloscope.watch.hanging import has_progress
 from haloscope.watch.live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
 from haloscope.watch.rates import running
+from support.terminals import print_on_terminal
 from support.verbs import Verb, verb
 
 WORLD = Communicator("MPI_COMM_WORLD", 4, "77", ranks=range(4))
@@ -165,6 +166,35 @@ def test_nodes_are_joined(top: Verb, hang: Verb, tmp_path: Path) -> None:
     assert (report["verdict"]["kind"], report["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
     table = top("--from", files[0], "--from", files[1]).stdout
     assert table.count("MPI_Recv") == 4
+
+
+def test_a_stopped_rank_is_no_deadlock(hang: Verb, tmp_path: Path) -> None:
+    calls = [Call("MPI_Send", "send", 1 - rank, communicator=WORLD, since=9.0) for rank in (0, 1)]
+    ranks = [process(rank, 5.0, Sums(), calls[rank]) for rank in (0, 1)]
+    file = written(tmp_path / "a.json", replace(ranks[0], state="stopped"), ranks[1])
+    shown = hang("--from", file).stdout
+    assert "rank 1 waits in MPI_Send for rank 0, stopped by a signal" in shown
+    assert "kill -CONT 100 on node" in shown
+    assert "deadlock" not in shown
+
+
+def test_a_terminal_of_80_columns_cuts_no_number(haloscope: Path, tmp_path: Path) -> None:
+    call = Call("MPI_Allreduce", "collective", communicator=WORLD, since=0.0178)
+    sums = Sums(p2p_time=5.0, sends=2140, bytes_sent=123_456_789)
+    pairs = [
+        (process(rank, 1.0, Sums()), replace(process(rank, 6.0, sums, call), host="node-with-a-name"))
+        for rank in range(4)
+    ]
+    before, after = (Snapshot(tuple(look)) for look in zip(*pairs, strict=True))
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(dump(running(before, after), 0.0)))
+    command = [str(haloscope), "top", "--from", str(file), "--interval", "0"]
+    shown = print_on_terminal(*command, TERM="dumb").decode()
+    rows = [line.split() for line in shown.splitlines() if "running" in line]
+    assert [row[:10] for row in rows] == [
+        [str(rank), "running", *"100.0 % 0.0 % 24.7 MB MPI_Allreduce 17.8".split()] for rank in range(4)
+    ]
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

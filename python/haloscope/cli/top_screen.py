@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_RANKS = 24
 _MOST_NAME = 60
+_WIDE = 100  # columns of a terminal that shows all
+_RANK_COLUMNS = ("rank", "host", "state", "MPI", "wait", "sent/s", "messages/s", "call", "since", "region")
 
 
 def print_tables(programs: Sequence[RunningProgram]) -> None:
@@ -28,26 +30,28 @@ def print_tables(programs: Sequence[RunningProgram]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 160
-    console.print(_screen(programs))
+    console.print(_screen(programs, console.width))
 
 
 def refresh(looking: Looking, interval: float) -> None:
     """Refresh the table each interval, until the user or the last program ends."""
-    with Live(_screen(looking.programs()), auto_refresh=False, screen=True) as live:
+    console = Console(highlight=False)
+    first = _screen(looking.programs(), console.width)
+    with Live(first, console=console, auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(interval)
             looking.look()
             programs = looking.programs(needed=False)
             if not programs:
                 return
-            live.update(_screen(programs), refresh=True)
+            live.update(_screen(programs, console.width), refresh=True)
 
 
-def _screen(programs: Sequence[RunningProgram]) -> Group:
+def _screen(programs: Sequence[RunningProgram], width: int) -> Group:
     if len(programs) > 1:
         return Group(_list(programs))
     (program,) = programs
-    return Group(_head(program), _ranks(program))
+    return Group(_head(program), _ranks(program, is_narrow=width < _WIDE))
 
 
 def _name(text: str) -> Text:
@@ -55,10 +59,11 @@ def _name(text: str) -> Text:
 
 
 def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title in titles:
         is_text = title in ("run", "program", "region", "call", "host", "state", "regions")
-        table.add_column(title, justify="left" if is_text else "right", overflow="fold")
+        is_long = title in ("program", "region", "host", "regions")
+        table.add_column(title, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_long)
     return table
 
 
@@ -99,11 +104,15 @@ def _head(program: RunningProgram) -> Text:
     )
 
 
-def _ranks(program: RunningProgram) -> Table:
-    table = _table("rank", "host", "state", "MPI", "wait", "sent/s", "messages/s", "region", "call", "since")
+def _ranks(program: RunningProgram, *, is_narrow: bool) -> Table:
+    # On a narrow terminal the columns that say least leave their space to regions.
+    is_single = len({process.host for process in program.after}) == 1
+    absent = {*(["host"] if is_single else []), *(["messages/s"] if is_narrow else [])}
+    table = _table(*(title for title in _RANK_COLUMNS if title not in absent))
     shown = program.slowest[:_MOST_RANKS] if len(program.after) > _MOST_RANKS else program.ranks
     for rank in shown:
-        table.add_row(*_row(rank))
+        cells = zip(_RANK_COLUMNS, _row(rank), strict=True)
+        table.add_row(*(cell for title, cell in cells if title not in absent))
     left = len(program.after) - len(shown)
     if left > 0:
         table.caption = f"the slowest {len(shown)}, which wait the least; {left} more"
@@ -121,9 +130,9 @@ def _row(rank: RankNow) -> list[Text | str]:
         _share(rank.wait),
         bytes_text(rank.sent),
         count_text(rank.messages),
-        _name("/".join(process.main.region) or "<program>"),
         _name(call.function if call else ""),
         time_text(call.since) if call and call.since is not None else "",
+        _name("/".join(process.main.region) or "<program>"),
     ]
 
 
