@@ -35,14 +35,13 @@ python() {
 
 spelling() { files . | xargs -r -d '\n' "$bin/codespell"; }
 
-# Of benchmarks, each folder for itself: its files find each other by bare names, as they do when they run, and those of the
-# study that benchmarks/hide shares its cells with.
+# Of benchmarks and studies, each folder for itself: its files find each other by bare names, as they do when they run. Two
+# folders also use files of other ones.
 measurements() {
-  local folder
+  local folder others="studies/hmm-regimes-communication-hiding:studies/openmpi-collective-algorithms/simulated"
   while read -r folder; do
-    check "mypy $folder" \
-      env MYPYPATH="benchmarks:$folder:studies/hmm-regimes-communication-hiding" "$bin/mypy" "$folder"/*.py
-  done < <(files 'benchmarks/*.py' | xargs -n1 dirname | sort -u)
+    check "mypy $folder" env MYPYPATH="${folder%%/*}:$folder:$others" "$bin/mypy" "$folder"/*.py
+  done < <(files 'benchmarks/*.py' 'studies/*.py' | xargs -n1 dirname | sort -u)
 }
 
 layout() {

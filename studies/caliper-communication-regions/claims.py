@@ -56,12 +56,13 @@ def kripke_times(times: pl.DataFrame) -> Iterator[Tested]:
         f"share of solve in main, by ranks: {listed(inner, 'share')}",
         "simulated",
     )
-    ends = inner.sort("run_ranks").select("sweep_comm", "own").rows()
-    exchange, computing = (after / before for before, after in zip(ends[0], ends[-1], strict=True))
+    rows = inner.sort("run_ranks").select("run_ranks", "sweep_comm", "own").rows()
+    (fewest, *first), (most, *last) = rows[0], rows[-1]
+    exchange, computing = (after / before for before, after in zip(first, last, strict=True))
     yield Tested(
         "Kripke exchange grows slowly",
         exchange < computing,
-        f"{inner['run_ranks'].min()} to {inner['run_ranks'].max()} ranks: sweep_comm {exchange:.1f} times, "
+        f"{fewest} to {most} ranks: sweep_comm {exchange:.1f} times, "
         f"the rest of solve {computing:.1f} times; sweep_comm includes the wait for ranks before this one",
         "simulated",
     )

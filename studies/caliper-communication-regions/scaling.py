@@ -138,11 +138,11 @@ def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[Figure]]]:
     for number, programs, system in ((5, ("sweep", "hydro"), "simulated"), (6, ("sweep", "amg"), "here")):
         few = of(runs, "program", *programs)
         chosen = of(few, "cluster", SYSTEMS[system], AMG["Tioga"])
-        drawn = [
+        rates = [
             titled(ensembles.over(chosen, what, ["main"]).drawn, number, SYSTEMS[system])
             for what in ("bandwidth", "message_rate")
         ]
-        yield number, [with_printed(figure, number, column) for column, figure in enumerate(drawn)]
+        yield number, [with_printed(figure, number, column) for column, figure in enumerate(rates)]
 
 
 def family_of(amg: Ensemble) -> str:

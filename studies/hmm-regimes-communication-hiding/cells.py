@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import scenario
-from numpy.typing import NDArray
 from scenario import ELEMENTS
 
 from haloscope.base import paths
+from haloscope.base.arrays import AnyArray
 from haloscope.base.cache import build_once
 from haloscope.base.toolchain import toolchain
 from haloscope.hide import build_overlap
@@ -39,7 +39,7 @@ COARSE = 1e-3  # seconds of the coarse levels, on average
 VALUES = ("t_in", "t_out", "input_wait", "output_wait", "alpha", "regime", "latency")
 PER_RANK = ("alpha", "mean_alpha", "mean_time", "input_wait", "output_wait", "items", "mirrors", "neighbours")
 
-Arrays = dict[str, NDArray[np.generic]]
+Arrays = dict[str, AnyArray]
 
 
 @dataclass(frozen=True)

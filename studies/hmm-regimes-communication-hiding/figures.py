@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import cells
 import own_figures
 import study
 import tables
-from study import Method, cells
+from scenario import SCENARIOS
+from study import Method
 
 from haloscope.explain import page, write_page
 from haloscope.markov.figures import (
@@ -131,7 +133,7 @@ def main() -> None:
     add("--matvecs", type=int, default=2048)
     add("--ranks", type=int, default=1792)
     options = parser.parse_args()
-    every = tuple(cells.scenario.SCENARIOS)
+    every = tuple(SCENARIOS)
     todo = list(cells.study(every, cells.SOLVERS, options.runs, options.ranks, options.matvecs))
     made, found = sections(todo, options.results)
     write(made, options.output, f"{options.ranks} simulated ranks")

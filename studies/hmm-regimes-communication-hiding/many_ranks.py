@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import cells
 import numpy as np
+import scenario
 import study
-from cells import ELEMENTS, scenario
 from study import Floats, Method
 
 from haloscope.markov.statistics import Sample, common_times, functional_boxplot, rank_cdfs
@@ -39,7 +39,7 @@ def numbers() -> list[Reproduced]:
         ),
         Reproduced("elements", edge**3, "computed"),
         Reproduced("unknowns", unknowns, "computed"),
-        Reproduced("elements per rank", float(np.prod(ELEMENTS)), "computed"),
+        Reproduced("elements per rank", float(np.prod(scenario.ELEMENTS)), "computed"),
         Reproduced("unknowns per rank", unknowns / _ALL_RANKS, "computed"),
         Reproduced(
             "MatVecs of the first 1792 ranks",

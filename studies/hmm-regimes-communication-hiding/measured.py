@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import cells
 import figures
 import machines
 import modes
@@ -27,7 +28,7 @@ from common import into
 from figures import NAMES, PAPERS
 from paper import numbered, table_1
 from poisson_runs import Run
-from study import Method, cells
+from study import Method
 
 from haloscope.markov.figures import Figure, Section, slowest_ranks, sums
 from haloscope.reproduce.study import write_figures, write_reproduced

@@ -36,7 +36,8 @@ def over_ranks(method: Method) -> Floats:
 
 def each_time(method: Method) -> Floats:
     """Return the sampled times of the fastest run, as in Figure 7."""
-    return method.fastest["samples"].astype(float).sum(axis=2).ravel()
+    samples: Floats = method.fastest["samples"].astype(float).sum(axis=2).ravel()
+    return samples
 
 
 def medians(methods: Sequence[Method], unit: TimeUnit, caption: str) -> Section:

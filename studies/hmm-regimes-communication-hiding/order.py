@@ -32,12 +32,14 @@ def drawn(
     steps = rng.random((sequences, instances)) > STAYS
     jumps = rng.integers(1, max(regimes, 2), steps.shape) * steps
     states = (rng.integers(0, regimes, (sequences, 1)) + np.cumsum(jumps, axis=1)) % regimes
-    means, stds = np.array(MEANS)[states], np.array(STDS)[states]
+    means, stds = (np.array(values, np.float64)[states] for values in (MEANS, STDS))
     if tails:
-        return np.abs(means + stds * rng.standard_t(4, states.shape) / np.sqrt(2))
+        heavy: NDArray[np.float64] = np.abs(means + stds * rng.standard_t(4, states.shape) / np.sqrt(2))
+        return heavy
     variance = np.log1p((stds / means) ** 2)
     logs = rng.normal(np.log(means) - variance / 2, np.sqrt(variance))
-    return np.exp(logs)
+    durations: NDArray[np.float64] = np.exp(logs)
+    return durations
 
 
 def found(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import cells
 import numpy as np
+import scenario
 from numpy.typing import NDArray
-from study import Floats, Method, cells
+from study import Floats, Method
 
 from haloscope.base.palette import METHODS
 from haloscope.markov.figures import Figure, Panel, Section, TimeUnit, Trace, array, axis, margin, panels
@@ -26,7 +28,7 @@ def _dots(x: object, y: object, colour: str, name: str, **more: object) -> Trace
     }
 
 
-def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Section:
+def final_alphas(by_solver: Mapping[str, Sequence[Method]], caption: str) -> Section:
     """Return Figure 4: α by rank."""
     drawn = []
     for solver, found in by_solver.items():
@@ -51,15 +53,12 @@ def waits(method: Method, unit: TimeUnit, caption: str) -> Section:
     first, second = (run[name][row].astype(float) for name in ("input_wait", "output_wait"))
     drawn = []
     for name, own, other in (("input", first, second), ("output", second, first)):
-        excess = (own > cells.scenario.EPSILON) & (other < cells.scenario.EPSILON)
+        excess = (own > scenario.EPSILON) & (other < scenario.EPSILON)
         traces = []
         for chosen, colour, label in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
             at = places[chosen[places]]
             traces.append(_dots(at, unit.convert(np.maximum(own[at], 1e-6)), colour, label))
-        for level, colour, label in (
-            (cells.scenario.EPSILON, "#000", "ε"),
-            (float(own.mean()), "#c23b22", "mean"),
-        ):
+        for level, colour, label in ((scenario.EPSILON, "#000", "ε"), (float(own.mean()), "#c23b22", "mean")):
             line = {
                 "type": "scatter",
                 "mode": "lines",

@@ -143,7 +143,8 @@ def gains(found: tables.Found) -> pl.DataFrame:
         base = methods[0]
         for method in methods[1:]:
             printed = published.FRONTERA if scenario == "event" else published.ANVIL if solver == "cg" else {}
-            row = {"scenario": scenario, "solver": figures.NAMES[solver], "method": method.name}
+            row: dict[str, str | float] = {"scenario": scenario, "solver": figures.NAMES[solver]}
+            row["method"] = method.name
             row["published"] = str(printed.get(method.name, "")) if scenario != "quiet" else ""
             for part in (0.25, 0.5, 0.9, 1.0):
                 row[f"sum_of_{100 * part:.0f}_percent"] = tables.improvement(method, base, part)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import cells
 import numpy as np
 import polars as pl
 import published
 import study
 from own_figures import gains
-from study import Floats, Method, cells
+from study import Floats, Method
 
 from haloscope.markov.statistics import Sample, compare_distributions, cumulative_sums
 
@@ -36,7 +37,7 @@ def by_regime(method: Method) -> list[tuple[float, float, float]]:
     parts = [times[states == regime] for regime in range(study.REGIMES)]
     return [
         (float(p.mean()), float(p.std()), p.size / times.size) if p.size else (np.nan,) * 3 for p in parts
-    ]  # type: ignore[misc]
+    ]
 
 
 def regimes(found: Sequence[Method], solver: str) -> str:

@@ -38,7 +38,8 @@ class Times:
 
     def at(self, name: str, point: Point) -> float:
         """Return the time of an algorithm."""
-        return float(self._times[(name, *point)])
+        ranks, size = point
+        return float(self._times[name, ranks, size])
 
     def over(self, name: str, other: str, point: Point) -> float:
         """Return the time of an algorithm over that of another one."""

@@ -25,7 +25,7 @@ from haloscope import predict
 from haloscope.markov.figures import Figure, Panel
 from haloscope.reproduce.study import write_figures, write_reproduced
 
-SHOWN = (1024, 16384, 1048576)  # of Figures 2 and 4
+SHOWN: tuple[int, ...] = (1024, 16384, 1048576)  # of Figures 2 and 4
 FEWER = (4, 8, 16, 32, 64, 128, 256)  # of Figures 3 and 5 on ORFEO
 FEWEST = (4, 8, 256)  # the same, for panels that also have measured times
 

@@ -110,5 +110,6 @@ def main(to: Path, drawn: Path | None, page: Path | None) -> None:
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3, 4):
         sys.exit("no file for the table: small.py F.csv [F.json [PAGE.html]]")
-    paths = [*map(Path, sys.argv[1:]), None, None]
-    main(*paths[:3])
+    to, *others = map(Path, sys.argv[1:])
+    drawn, page = [*others, None, None][:2]
+    main(to, drawn, page)

@@ -59,8 +59,8 @@ class Curves:
 
     def correlation(self, name: str) -> float:
         """Return the rank correlation of formula and simulation."""
-        orders = [np.argsort(np.argsort(self.curve(name, source))) for source in (MEASURED, MODEL)]
-        return float(np.corrcoef(*orders)[0, 1])
+        first, second = (np.argsort(np.argsort(self.curve(name, source))) for source in (MEASURED, MODEL))
+        return float(np.corrcoef(first, second)[0, 1])
 
 
 def of_figures_6_and_7(rows: pl.DataFrame) -> list[Tested]:
