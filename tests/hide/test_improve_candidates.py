@@ -14,6 +14,9 @@ from haloscope.base.launch import parse
 from haloscope.base.objects import Abi
 from haloscope.explain.findings import Finding
 from haloscope.hide.improve import Remedy, Runner, list_remedies
+from haloscope.predict.tune import Candidate, Point, Tuning
+from haloscope.predict.tune.tuning_rules import TuningRule
+from support.emulated_tuning import emulated_bench
 from support.mpi import Mpi
 from support.placed import messages_between
 from support.profiles import draft, path_rows, process_rows
@@ -122,6 +125,48 @@ def test_what_findings_names_is_tried_first(tmp_path: Path) -> None:
     assert "findings" not in next(iter(_list(path).values())).why
     first = next(iter(_list(path, found=[finding]).values()))
     assert first.why.endswith("findings: late_sender")
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize(("taken", "is_tried"), [(1 << 30, True), (300 << 20, False)])
+def test_memory_that_is_taken_again_and_again_is_kept(tmp_path: Path, taken: int, is_tried: bool) -> None:
+    """The reason is that processes took more memory than they used at any time: 100 MB per rank here."""
+    written = draft({"ranks": 2}, paths=path_rows(), processes=process_rows("a", "a"))
+    written.tables["processes"] = {**written.tables["processes"], "memory_max": [100 << 20] * 2}
+    written.version = (1, 5)
+    path = written.write(tmp_path / "memory.halo")
+    with open_profile(path) as profile:
+        found = list_remedies(profile, parse(MPIEXEC.split()), "openmpi", {}, taken=taken)
+    scripts = [one.script() for one in found if one.name == "freed memory is kept"]
+    kept = ["export MALLOC_MMAP_MAX_=0", "export MALLOC_TRIM_THRESHOLD_=1099511627776"]
+    assert scripts == ([kept] if is_tried else [])
+
+
+@pytest.mark.usefixtures("cores")
+def test_collectives_are_tuned_with_the_launcher_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its number of ranks. The rules only have to take effect, as the program's runs prove them."""
+    asked: dict[str, Any] = {}
+    chosen = {Point("bcast", 2, 8): Candidate("chain", 2)}
+
+    def tuned(source: Path, **words: Any) -> Tuning:
+        asked.update(words)
+        rules = [TuningRule("bcast", 2, 8, "chain", 2)]
+        return Tuning(emulated_bench(tmp_path), words["output"], rules, chosen)
+
+    monkeypatch.setattr("haloscope.predict.tune.tuner.tune", tuned)
+    path = _profile(tmp_path, "aa", {}, "coll")
+    launch = parse("mpiexec --hostfile hosts -n 2 true".split())
+    with open_profile(path) as profile:
+        found = {
+            one.name: one for one in list_remedies(profile, launch, "openmpi", {}, directory=tmp_path / "new")
+        }
+        assert not list_remedies(profile, launch, "openmpi", {})
+    remedy = found["1 rule for collectives"]
+    assert asked["launcher"][1:] == ["--hostfile", "hosts"]
+    assert asked["plan"].rounds == 0
+    assert remedy.variables["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(remedy.file)
 
 
 @pytest.mark.usefixtures("scotch", "cores")

@@ -155,6 +155,15 @@ def test_rules_that_are_not_met_are_not_written(tmp_path: Path) -> None:
     assert file.read_text() == "old"
 
 
+def test_without_rounds_rules_only_have_to_take_effect(tmp_path: Path) -> None:
+    """The caller compares them, as `improve` does in runs of the program."""
+    gains = Measured({})
+    plan = ComparisonPlan(rounds=0)
+    made = write_rules(emulated_bench(tmp_path), {POINTS[0]: CHAIN}, tmp_path / "r.conf", plan, measure=gains)
+    assert (len(made.rules) > 0, gains.passes, made.problems) == (True, [], [])
+    assert read_text((tmp_path / "r.conf").read_text())
+
+
 def refused(done: subprocess.CompletedProcess[str], word: str, status: int = 1) -> None:
     assert done.returncode == status, done.stdout + done.stderr
     (line,) = done.stderr.splitlines()

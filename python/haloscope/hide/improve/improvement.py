@@ -22,8 +22,8 @@ class Improvement:
     """The tried remedies, the results of all runs, and the remedies that are kept.
 
     `causes` are the sentences of the largest findings of the first run. `omitted` are names of remedies for
-    which no runs were left. `remarks` are lines on the output of the program. With `is_rate`, costs are
-    inverse figures of merit.
+    which no runs were left, `unproved` of those that seem faster, without runs for a proof.
+    `remarks` are lines on the output of the program. With `is_rate`, costs are inverse figures of merit.
     """
 
     command: tuple[str, ...]
@@ -33,6 +33,7 @@ class Improvement:
     kept: tuple[Remedy, ...]
     causes: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     is_interrupted: bool = False
     is_rate: bool = False
@@ -80,6 +81,7 @@ class Improvement:
             "kept": [item.name for item in self.kept],
             "causes": list(self.causes),
             "omitted": list(self.omitted),
+            "unproved": list(self.unproved),
             "remarks": list(self.remarks),
             "script": self.script(),
             "interrupted": self.is_interrupted,
@@ -120,6 +122,9 @@ class Improvement:
     def describe(self) -> list[str]:
         """Return the result as lines."""
         lines = [*self._describe_search(), *map(self._describe_proof, self.proofs), *self.remarks]
+        if self.unproved:
+            more = f"more runs may prove it (--runs {2 * len(self.runs)})"
+            lines.append(f"seems faster, without runs for a proof: {', '.join(self.unproved)}; {more}")
         proof = self.proof
         if proof is None:
             return [*lines, f"nothing is proposed: {self.explain_failure()}"]

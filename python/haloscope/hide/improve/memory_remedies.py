@@ -16,8 +16,8 @@ _FIRST = (2, 35)  # version of glibc with this tunable
 _PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _MUCH = 64 << 20  # bytes of a rank for which translations of addresses may cost time
 _REPEATED = 2.0  # memory that is taken, as a multiple of the largest size, if most is freed and taken again
-# Blocks up to this size come from the heap, the largest value that glibc accepts. The heap never shrinks.
-_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+# All blocks come from the heap, also those of 32 MiB or more. The heap never shrinks.
+_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 
 
 def improve_memory(run: Situation) -> Iterator[Remedy]:

@@ -113,6 +113,7 @@ def improve(
         kept,
         causes,
         omitted=tuple(remedy.name for remedy in remedies if remedy.name not in tried),
+        unproved=tuple(remedy.name for remedy in search.unproved),
         remarks=tuple(_compare_outputs(runner, kept)),
         is_interrupted=is_interrupted,
         is_rate=metric is not None and metric.is_rate,
@@ -125,6 +126,8 @@ class RemedySearch:
     def __init__(self, runner: Callable[..., TrialRun], plan: TrialPlan, step: Step) -> None:
         self.kept: tuple[Remedy, ...] = ()
         self.proofs: list[Proof] = []
+        self.unproved: tuple[Remedy, ...] = ()
+        """Remedies that seem faster, without runs for a proof."""
         self._runner, self._plan, self._step = runner, plan, step
         self._left = plan.runs - 1
         self._level = LEVEL
@@ -140,6 +143,7 @@ class RemedySearch:
             level = self._level if is_last else self._level / 2
             test = SequentialTest(level, self._left)
             if level <= 0 or not test.is_possible:
+                self.unproved = (remedy, *others)
                 return
             proof = self._prove(remedy, test)
             if proof is None:
