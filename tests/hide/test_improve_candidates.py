@@ -71,6 +71,13 @@ def test_runs_without_settings_of_the_launch_are_tried(tmp_path: Path, any_mpi: 
 
 
 @pytest.mark.usefixtures("cores")
+def test_a_setting_with_a_name_per_version_is_one_remedy(tmp_path: Path) -> None:
+    names = ["OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"]
+    (found,) = _list(_profile(tmp_path, "aa", {}), environment=dict.fromkeys(names, "none")).values()
+    assert found.script() == [f"unset {name}" for name in names]
+
+
+@pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize(
     ("hosts", "size", "is_tried"),
     [("ab", 2 << 20, True), ("aa", 2 << 20, False), ("ab", 1 << 19, False)],

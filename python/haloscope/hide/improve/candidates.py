@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,10 +46,9 @@ def list_remedies(
         directory: For the rules of `tune`, visible on all nodes. None: collectives are not measured.
     """
     run = Situation(profile, launch, abi, environment, taken)
-    remedies = [*drop_settings(run), *use_cores_otherwise(run), *improve_messages(run)]
-    if directory is not None:
-        remedies += tune_collectives(run, directory)
-    remedies += improve_memory(run)
+    messages, collectives = improve_messages(run), tune_collectives(run, directory)
+    largest = (messages, collectives) if run.share("p2p") >= run.share("coll") else (collectives, messages)
+    remedies = [*drop_settings(run), *use_cores_otherwise(run), *chain(*largest), *improve_memory(run)]
     remedies = [_pass_on(run, one.replacing(launch.options, environment)) for one in remedies]
     return _order([one for one in remedies if one.changes], found)
 

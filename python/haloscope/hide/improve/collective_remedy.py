@@ -15,18 +15,18 @@ _ITERATIONS, _WARMUP = 100, 10
 _COUNTS = ("n", "np", "c", "ntasks")
 
 
-def tune_collectives(run: Situation, directory: Path) -> Iterator[Remedy]:
+def tune_collectives(run: Situation, directory: Path | None) -> Iterator[Remedy]:
     """Yield rules for collectives if these take a tenth of the time.
 
     Rules that cannot be measured here are no remedy. `directory` gets the file of rules, and must be visible
-    on all nodes.
+    on all nodes; without it, nothing is measured.
     """
     from haloscope.predict.bench import CollectiveMethod
     from haloscope.predict.tune import ComparisonPlan, RuleChoice, make_settings, tune
 
     share = run.share("coll")
     launcher = find_launcher_words(run)
-    if share < SHARE or launcher is None:
+    if share < SHARE or launcher is None or directory is None:
         return
     method = CollectiveMethod(warmup=_WARMUP, iterations=_ITERATIONS)
     directory.mkdir()

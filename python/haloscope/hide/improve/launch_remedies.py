@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from haloscope.base.units import noun_text
 from haloscope.hide.improve.remedy import SETTING_OPTIONS, Remedy
@@ -29,11 +30,14 @@ _BY_NODE = {"OMPI_MCA_rmaps_base_mapping_policy": "node", "PRTE_MCA_rmaps_defaul
 
 def drop_settings(run: Situation) -> Iterator[Remedy]:
     """Yield one remedy per setting of the environment or launch command: the run without it."""
-    for name in sorted(run.environment):
-        if _ENVIRONMENT.match(name) and _SETTING.fullmatch(name):
-            text = f"{name}={run.environment[name]}"
-            rules = _PLACES if "binding" in name or "cpu" in name else ()
-            yield Remedy(f"without {text}", "the environment sets it", {name: None}, rules=rules)
+    given = [n for n in sorted(run.environment) if _ENVIRONMENT.match(n) and _SETTING.fullmatch(n)]
+    given.sort(key=lambda name: not name.endswith("binding_policy"))
+    # Versions 4 and 5 of Open MPI have different names of the binding.
+    for _, same in groupby(given, lambda name: name.endswith("binding_policy") or name):
+        names = list(same)
+        text = " and ".join(f"{name}={run.environment[name]}" for name in names)
+        rules = _PLACES if "binding" in text or "cpu" in text else ()
+        yield Remedy(f"without {text}", "the environment sets it", dict.fromkeys(names), rules=rules)
     words = run.launch.options
     for at, word in enumerate(words):
         option = word.lstrip("-")
