@@ -10,7 +10,7 @@ import pytest
 
 from haloscope import OutputError
 from haloscope.base.files import write_directory, write_whole
-from haloscope.hide.records import prepare_record
+from haloscope.hide.records import join_parts, prepare_record
 from haloscope.watch.outputs import Output
 from support.command import run_command
 from support.mpi import CHECKOUT
@@ -140,6 +140,19 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(length: int, tmp_path: 
     assert {path.name for path in tmp_path.iterdir()} == {file.name, folder.name}
     with pytest.raises(OutputError, match="File name too long"):
         write_whole(tmp_path / ("x" * 256), "text", "result")
+
+
+def test_a_record_stays_until_ranks_wrote_another_one(tmp_path: Path) -> None:
+    record, header, old = tmp_path / "data", "rank,time", "rank,time\n0,1\n"
+    record.write_text(old)
+    assert prepare_record(record, header, "record") == record
+    assert not join_parts(record, header)
+    assert record.read_text() == old
+    for rank in (1, 0):
+        (tmp_path / f"data.part-{rank}").write_text(f"{rank},2\n")
+    assert join_parts(record, header)
+    assert record.read_text() == "rank,time\n0,2\n1,2\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 def test_a_record_takes_no_files_of_others(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from haloscope.hide.records import (
     join_latency_record,
     latency_text,
     prepare_latency_record,
-    remove_parts,
+    remove_latency_parts,
     summarise_latencies,
 )
 from haloscope.markov import Event, InjectionPlan, parse_seconds, read_latencies
@@ -89,18 +89,17 @@ def _run_injected(
                 if record is None:
                     outcome.remarks.append(summarise_latencies(Path(summary.name)) or _NO_RANK)
                 else:
-                    outcome.remarks += join_latency_record(record)
-                    outcome.remarks.append(_describe_record(record))
+                    tables = join_latency_record(record)
+                    outcome.remarks += filter(None, tables.values())
+                    outcome.remarks.append(_describe_record(record) if record in tables else _NO_RANK)
         finally:
             if record is not None:
-                remove_parts(record)
+                remove_latency_parts(record)
     return outcome
 
 
 def _describe_record(record: Path) -> str:
     """Return a line about the latencies in the record."""
-    if not record.is_file():
-        return _NO_RANK
     import polars
 
     latencies = polars.read_csv(record, schema_overrides={"latency": polars.Float64})["latency"]

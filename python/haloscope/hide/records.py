@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import LaunchError, OutputError
-from haloscope.base.files import follow_link, refuse_other_kind
+from haloscope.base.files import follow_link, refuse_other_kind, write_file
 from haloscope.base.units import noun_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ROW = [
 
 
 def prepare_record(record: Path, header: str, what: str) -> Path:
-    """Return the absolute path of a new record with this header, after removing an old one.
+    """Return the absolute path of a record with this header. An old one stays until there are new parts.
 
     Raises:
         LaunchError: The path is not writable.
@@ -43,9 +43,11 @@ def prepare_record(record: Path, header: str, what: str) -> Path:
     path = _find_record(record, header, what)
     try:
         remove_parts(path)
-        path.unlink(missing_ok=True)
-        path.touch()
-        path.unlink()
+        is_new = not path.exists()
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
     except OSError as error:
         raise LaunchError(
             f"{path}: cannot be written ({error.strerror}); choose a different file with -o"
@@ -63,15 +65,20 @@ def _find_record(record: Path, header: str, what: str) -> Path:
     return path
 
 
-def join_parts(record: Path, header: str) -> None:
-    """Append the parts that ranks wrote next to a record, after a header of columns."""
+def join_parts(record: Path, header: str) -> bool:
+    """Make a record of the parts that ranks wrote next to it, after a header of columns.
+
+    Returns:
+        Whether there were parts; without any, nothing changes.
+    """
     parts = _list_parts(record)
-    if parts and not record.exists():
-        record.write_text(f"{header}\n", encoding="utf-8")
+    if parts:
+        with write_file(record, "record") as file:
+            file.write(f"{header}\n".encode())
+            file.writelines(part.read_bytes() for part in parts)
     for part in parts:
-        with record.open("ab") as file:
-            file.write(part.read_bytes())
         part.unlink()
+    return bool(parts)
 
 
 def _list_parts(record: Path) -> list[Path]:
@@ -84,45 +91,49 @@ def _list_parts(record: Path) -> list[Path]:
 
 def remove_parts(record: Path) -> None:
     """Remove the parts next to a record that have not been joined: something ended us before that."""
-    parts = [
-        *_list_parts(record),
-        *(part for parts in _find_worlds(record).values() for part in parts.values()),
-    ]
-    for part in parts:
+    for part in _list_parts(record):
         part.unlink(missing_ok=True)
 
 
+def remove_latency_parts(record: Path) -> None:
+    """Remove those of a record of latencies."""
+    for parts in _find_worlds(record).values():
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
 def prepare_latency_record(record: Path) -> Path:
-    """Return the absolute path of a new record of latencies, which may replace an older record.
+    """Return the absolute path of a record of latencies, as `prepare_record` does.
 
     Raises:
         LaunchError: The path is not writable.
         OutputError: It is a file of another kind.
     """
-    path = _find_record(record, _INJECTED, _LATENCIES)
-    remove_parts(path)
-    return prepare_record(path, _INJECTED, _LATENCIES)
+    path = prepare_record(record, _INJECTED, _LATENCIES)
+    remove_latency_parts(path)
+    return path
 
 
-def join_latency_record(record: Path) -> list[str]:
+def join_latency_record(record: Path) -> dict[Path, str]:
     """Join the parts next to a record into tables, one per world.
 
     Returns:
-        A remark on each table with missing ranks.
+        The tables, each with a remark if ranks are missing in it.
     """
-    remarks = []
+    remarks = {}
     for table, parts in _find_worlds(record).items():
         size = int(next(iter(parts.values())).name.rpartition("-")[2])
-        for position, (rank, part) in enumerate(sorted(parts.items())):
-            with table.open("ab" if position else "wb") as file:
+        with write_file(table, _LATENCIES) as file:
+            for position, (rank, part) in enumerate(sorted(parts.items())):
                 _read_rows(rank, part).write_csv(file, include_header=not position)
+        for part in parts.values():
             part.unlink()
-        if len(parts) < size:
-            remarks.append(
-                f"{table}: has the rows of {len(parts)} of {noun_text(size, 'rank')}: the files of the others"
-                " are"
-                " not visible on this node"
-            )
+        remarks[table] = (
+            f"{table}: has the rows of {len(parts)} of {noun_text(size, 'rank')}: the files of the others are"
+            " not visible on this node"
+            if len(parts) < size
+            else ""
+        )
     return remarks
 
 

@@ -101,6 +101,7 @@ SHM_SETTINGS: tuple[Setting, ...] = (
 
 _RECORD = "HALOSCOPE_SHM_OUTPUT"
 _HEADER = "rank,partner,bytes,protocol,messages,chunks,helpers,time"
+_NOT_COPIED = "no message was copied: the shm library was off, or no rank reached MPI_Finalize with it"
 
 
 def shm(  # noqa: PLR0913 - one for each setting
@@ -172,8 +173,8 @@ def shm(  # noqa: PLR0913 - one for each setting
         try:
             outcome = Outcome(run_preloaded(target, library, settings | {_RECORD: str(where)}, behind))
             with outcome.noting():
-                join_parts(where, _HEADER)
-                line = describe_record(where, share_heap)
+                is_new = join_parts(where, _HEADER)
+                line = describe_record(where, share_heap) if is_new else _NOT_COPIED
                 outcome.remarks.append(f"{line}: {record}" if record else line)
         finally:
             remove_parts(where)
@@ -213,8 +214,6 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 def describe_record(record: Path, share_heap: bool) -> str:
     """Return one line about the copied messages by protocol, and about the others by reason."""
-    if not record.is_file():
-        return "no message was copied: the shm library was off, or no rank reached MPI_Finalize with it"
     import polars
 
     rows = polars.read_csv(record, infer_schema_length=None)
