@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from pathlib import Path
 
@@ -99,3 +100,33 @@ def test_what_is_before_the_cut_is_there(
     file.write_bytes(whole)
     again, _ = traced(recorder, live, directory)
     assert len(again) == len(calls)
+
+
+def checksum_of(content: bytes) -> int:
+    """As in src/watch/trace/spool.cpp."""
+    total, whole = 0x9E37_79B9_7F4A_7C15, len(content) // 8 * 8
+    for (word,) in struct.iter_unpack("<Q", content[:whole]):
+        total = (total ^ word) * 0xC2B2_AE3D_27D4_EB4F % 2**64
+        total ^= total >> 29
+    for byte in content[whole:]:
+        total = (total ^ byte) * 0x0000_0100_0000_01B3 % 2**64
+    return (total ^ total >> 32) % 2**32
+
+
+def test_a_file_that_no_recorder_wrote_does_no_harm(killed: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """Its checksum is right, but it has symbols that it does not define, or events without an end."""
+    recorder, live, spool = killed
+    (file,) = spool.iterdir()
+    whole = file.read_bytes()
+    end = whole.find(whole[:4], 4) % (len(whole) + 1)
+    sequence = end - sum(struct.unpack_from("<2I", whole, 16))  # behind the symbols
+    for place, values in ((sequence, b"\xff" * 40 + b"\x01"), (32, b"\xff" * 8)):
+        piece = bytearray(whole[:end])
+        piece[place : place + len(values)] = values
+        struct.pack_into("<I", piece, 4, checksum_of(bytes(piece[8:])))
+        file.write_bytes(piece)
+        join(recorder, live, tmp_path / "joined.halo")
+        with haloscope.open(tmp_path / "joined.halo") as profile:
+            profile.verify()
+            assert profile.frame("ranks")["sends"].sum() == 30_000
+    file.write_bytes(whole)

@@ -82,7 +82,7 @@ std::string SiteRows::key_of(const Module &module) {
   contents_.append(rows::Modules{.module = contents_.names.text(key),
                                  .file = contents_.names.text(path),
                                  .build = contents_.names.text(build),
-                                 .is_program = module.is_program});
+                                 .is_program = static_cast<bool>(module.is_program)});
   return modules_[&module] = key;
 }
 

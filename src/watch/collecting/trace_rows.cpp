@@ -111,10 +111,11 @@ void TraceRows::add_piece(const trace::Spooled &piece) {
   thread.symbols.insert(thread.symbols.end(), piece.symbols.begin(), piece.symbols.end());
   thread.progress = piece.head.progress;
   std::span<const unsigned char> rest{piece.sequence};
-  for (std::uint64_t i = 0; i < piece.head.events; i++) {
+  for (std::uint64_t i = 0; i < piece.head.events && !rest.empty(); i++) {
     if (thread.repeats.is_full()) end_segment(piece.head.thread, thread);
     const std::uint64_t symbol = trace::take_number(rest);
-    if (symbol < thread.symbols.size() && thread.symbols[symbol].kind != EventType::lost) thread.events++;
+    if (symbol >= thread.symbols.size()) return; // no recorder wrote this file
+    if (thread.symbols[symbol].kind != EventType::lost) thread.events++;
     thread.append(static_cast<std::uint32_t>(symbol));
   }
 }

@@ -239,7 +239,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
     }
     parent.recent = node;
   }
-  node->communication |= communication;
+  node->communication = node->communication || communication;
   to.position = node;
   if (to.paused != 0) {
     node->begin = 0;

@@ -5,6 +5,7 @@
 #include "watch/records/clock.hpp"
 #include "watch/records/declared.hpp"
 #include "watch/records/estimate.hpp"
+#include "watch/records/flag.hpp"
 #include "watch/records/message_records.hpp"
 #include "watch/records/nccl_record.hpp"
 #include "watch/records/schema.hpp"
@@ -78,7 +79,7 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   const char *name;
   Node *counts; // itself, or where what is not wanted goes
   NameHead head;
-  bool communication, series;
+  Flag communication, series;
   bool reads_cpu;      // instances last a millisecond on average, or none has finished
   std::uint16_t depth; // 0: the root
 
@@ -148,7 +149,7 @@ struct Communicator {
   std::uint32_t id;     // 0: its ranks are world ranks
   std::uint32_t size, remote_size;
   std::int32_t rank;
-  bool inter;
+  Flag inter;
   bool brief;             // the record is used again for others: nothing is remembered of its ranks
   std::uint64_t members;  // hash of the world ranks in order
   std::uint64_t identity; // the same for all its ranks, and for no other communicator
@@ -253,8 +254,8 @@ struct ProcessRecord {
   std::uint64_t magic, layout;
   std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid, mpi_version, mpi_subversion;
-  bool finalized, watched;
-  bool on_one_node; // all ranks of the world are, as its launcher said
+  Flag finalized, watched;
+  Flag on_one_node; // all ranks of the world are, as its launcher said
   NumericSettings settings;
   std::uint32_t most_slices;
   std::atomic<std::uint64_t> slice_ticks; // the same for all threads; 0: not known yet

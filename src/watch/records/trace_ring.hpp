@@ -7,6 +7,7 @@
 #pragma once
 
 #include "watch/records/arena.hpp"
+#include "watch/records/flag.hpp"
 
 #include <array>
 #include <atomic>
@@ -158,7 +159,7 @@ struct TraceRecord {
   std::atomic<TraceRing *> rings;
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint64_t> lost; // events that the spool had no room for
-  bool wanted, compact;
+  Flag wanted, compact;
   std::uint64_t ring_bytes;             // of each thread, at most
   std::atomic<std::uint64_t> ring_room; // bytes that are left for the rings of further threads
   std::uint64_t machine;                // hash of its identity: clocks of one machine need no alignment

@@ -15,7 +15,7 @@ struct Module {
   std::uint64_t base;
   const char *path;
   std::array<char, 41> build; // its build-id in hexadecimal, or empty
-  bool is_program;            // the executable itself
+  Flag is_program;            // the executable itself
 };
 // A return address; where no module is known, it is the address itself.
 struct Frame {
@@ -24,7 +24,7 @@ struct Frame {
 };
 struct Stack {
   std::uint32_t count;
-  bool interpreted;        // ends at Python's interpreter
+  Flag interpreted;        // ends at Python's interpreter
   const char *interpreter; // frames of Python after those, as text of the file format; nullptr: none
   const Frame *frames;     // innermost first
 };
