@@ -130,6 +130,7 @@ def run(
                 for profile in outcome.profiles[-3:]:
                     _print_summary(summariser, profile)
                 say_remarks(asked)
+            summariser.close()  # here, where an interrupt does not change the status
         say_remarks(said.remarks)
     return leave_like(outcome.status)
 
