@@ -222,7 +222,7 @@ def test_ctrl_c_at_any_moment(with_sweep: Place, case: Case, request: pytest.Fix
     check_end(running, case, f"after {moment} s\n{running.interrupt()}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_after_the_program(any_mpi: Mpi, haloscope: Path, tmp_path: Path, number: int) -> None:
     """Its status stays, and nothing is left. It makes a pipe of the file that the verb reads then."""
     aside = tmp_path / "aside"

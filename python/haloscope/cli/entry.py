@@ -105,7 +105,7 @@ def _end(number: int, _frame: object) -> None:
 
 def main() -> None:
     """Entry point of the command."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
     # Modules make many objects that stay. By default, the collector looks at them every 700 objects.
