@@ -162,10 +162,12 @@ def test_a_stored_order_of_symbols(tmp_path: Path) -> None:
         ("trace_communicators", "size", 3),
         ("trace_communicators", "count", 1),
         ("trace_clocks", "rank", 4),
+        ("trace_clocks", "tick", 0.0),
+        ("trace_clocks", "offset_end", 1e308),
     ],
 )
 def test_damage_is_an_error_of_one_line(
-    command: Command, tmp_path: Path, table: str, name: str, value: int
+    command: Command, tmp_path: Path, table: str, name: str, value: float
 ) -> None:
     written = message_to_the_next()
     changed = dict(written.tables[table])

@@ -15,6 +15,8 @@ from haloscope.profile.store.profile_data import ProfileData
 from haloscope.profile.trace.thread_structure import words_to_bytes
 
 _HEAD = 6  # bytes before a column
+_MOST_OFFSET = 1e9  # seconds between two clocks
+_MOST_TIME = float(1 << 62)  # nanoseconds
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
@@ -96,6 +98,9 @@ class Clocks:
         self.frame = profile.frame("trace_clocks").sort("rank")
         columns = {name: self.frame[name].to_numpy() for name in self.frame.columns}
         self._place = {int(rank): row for row, rank in enumerate(columns["rank"])}
+        offsets = np.abs([columns["offset_begin"], columns["offset_end"]])
+        if not ((columns["tick"] > 0) & (columns["tick"] <= 1) & (offsets <= _MOST_OFFSET).all(axis=0)).all():
+            raise DamageError("a clock of its trace is not one of a machine")
         self._zero = columns["zero"]
         # All ranks of a machine use the first one's clock: otherwise rounding would separate them.
         _, first, which = np.unique(columns["machine"], return_index=True, return_inverse=True)
@@ -134,7 +139,10 @@ class Clocks:
 
     def nanoseconds(self, rank: int, ticks: Integers) -> Integers:
         """Return the times of a rank's ticks, rounded."""
-        rounded: Integers = np.rint(self._convert(rank, ticks)).astype(np.int64)
+        exact = np.rint(self._convert(rank, ticks))
+        if not (np.abs(exact) <= _MOST_TIME).all():
+            raise DamageError("a time of its trace is centuries away")
+        rounded: Integers = exact.astype(np.int64)
         return rounded
 
     def _convert(self, rank: int, ticks: Any) -> Any:
