@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 import haloscope
+from support.missing import missing
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.watched import watch
 
 
 @pytest.fixture
@@ -56,3 +61,28 @@ def test_records_of_another_build_stay(tmp_path: Path, dead: int) -> None:
     path = record(tmp_path, f"{dead}-7", dead, b"HLOLIVE1" + bytes(4096))
     assert haloscope.recover(tmp_path).failures
     assert path.exists()
+
+
+def test_a_program_that_gives_up_its_rights_has_one_profile(any_mpi: Mpi, compiler: Compiler) -> None:
+    """It writes its profile, and can't remove its records."""
+    if os.geteuid() != 0:
+        missing("changing the user needs root")
+    text = """
+        #include <mpi.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+          MPI_Init(&argc, &argv);
+          MPI_Barrier(MPI_COMM_WORLD);
+          if (setgid(65534) != 0 || setuid(65534) != 0) return 9;
+          return MPI_Finalize();
+        }
+    """
+    with tempfile.TemporaryDirectory() as name:
+        directory, live = Path(name), Path(name) / "live"
+        directory.chmod(0o777)
+        live.mkdir()
+        program = compiler.text(any_mpi, "gives_up.c", text)
+        watched = watch(any_mpi, 1, [program], directory, env={"HALOSCOPE_LIVE": str(live)})
+        assert watched.calls("MPI_Barrier", "<program>") == 1
+        assert len(list(directory.glob("*.halo"))) == 1
+        assert not list(live.iterdir())

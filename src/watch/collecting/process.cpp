@@ -258,7 +258,8 @@ void remove_live_records() noexcept {
   if (global().process->trace.wanted) unlink(global().process->trace.spool.data());
   if (!global().arena.recoverable()) return;
   if (global().process->trace.wanted) unlink(spool_link().c_str());
-  unlink(live_records().path.c_str());
+  // A program that has another user or root directory now can't: the record then counts as one without data.
+  if (unlink(live_records().path.c_str()) != 0) global().process->magic = 0;
   rmdir(live_directory().c_str()); // the last rank of the node succeeds
 }
 
