@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import program, watch
@@ -46,3 +48,30 @@ def test_all_memory_is_under_the_limit(mpi: Mpi, compiler: Compiler, tmp_path: P
     assert added < LIMIT
     # A shared page belongs to no process, so records may be missing in that.
     assert added + int(watched.done.stdout.split()[0]) < LIMIT
+
+
+def test_memory_is_taken_as_it_is_used_also_after_mlockall(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    """The kernel would take the pages of later mappings at once."""
+    if os.geteuid() != 0:
+        missing("locking memory needs root")
+    text = """
+        #include <mpi.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        int main(int argc, char **argv) {
+          char line[256];
+          if (mlockall(MCL_FUTURE) != 0) return 9;
+          MPI_Init(&argc, &argv);
+          FILE *status = fopen("/proc/self/status", "r");
+          while (fgets(line, sizeof line, status))
+            if (strncmp(line, "VmHWM:", 6) == 0) puts(line + 6);
+          return MPI_Finalize();
+        }
+    """
+    executable = compiler.text(mpi, "locked.c", text)
+    bare = mpi.run(1, [executable])
+    watched = watch(mpi, 1, [executable], tmp_path, env={"HALOSCOPE_MEMORY": "1024"})  # MiB
+    assert int(watched.done.stdout.split()[0]) - int(bare.stdout.split()[0]) < LIMIT * 8

@@ -1,6 +1,7 @@
 #include "hide/halo/shared_file.hpp"
 
 #include "interpose/files.hpp"
+#include "interpose/mapping.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -54,7 +55,7 @@ std::byte *map(const File &file, std::size_t bytes) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(space);
   const std::size_t before = spare == 0 ? 0 : rounded(address, large_page) - address;
   const int sharing = file.open() ? MAP_SHARED | MAP_NORESERVE : MAP_PRIVATE | MAP_ANONYMOUS;
-  void *mapped = mmap(begin + before, bytes, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, file.get(), 0);
+  void *mapped = interpose::map_untouched(begin + before, bytes, sharing | MAP_FIXED, file.get());
   if (before > 0) munmap(begin, before);
   if (spare > before) munmap(begin + before + bytes, spare - before);
   if (mapped == MAP_FAILED) return nullptr;

@@ -1,6 +1,7 @@
 #include "watch/records/arena.hpp"
 
 #include "interpose/files.hpp"
+#include "interpose/mapping.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -16,11 +17,11 @@ namespace {
 // with SIGBUS.
 constexpr std::size_t file_step = std::size_t{256} * 1024;
 
-std::byte *map_at_address(std::size_t bytes, int protection, int flags, int file) noexcept {
+std::byte *map_at_address(std::size_t bytes, int flags, int file) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is the same in every process.
   void *wanted = reinterpret_cast<void *>(arena_address);
   // A hint, which the kernel follows if the range is free.
-  void *got = mmap(wanted, bytes, protection, flags, file, 0);
+  void *got = interpose::map_untouched(wanted, bytes, flags, file);
   if (got == MAP_FAILED) return nullptr;
   if (got != wanted) {
     munmap(got, bytes);
@@ -44,7 +45,7 @@ bool Arena::create(const char *path, std::size_t bytes) noexcept {
   if (path != nullptr && *path != '\0') {
     file_ = above_standard(::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file_ >= 0 && interpose::resize_file(file_, bytes) && reserve_file(file_step))
-      base_ = map_at_address(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_);
+      base_ = map_at_address(bytes, MAP_SHARED | MAP_NORESERVE, file_);
     if (base_ == nullptr && file_ >= 0) {
       ::close(file_);
       unlink(path);
@@ -52,8 +53,7 @@ bool Arena::create(const char *path, std::size_t bytes) noexcept {
     }
   }
   if (base_ == nullptr) {
-    void *memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = interpose::map_untouched(nullptr, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
     if (memory == MAP_FAILED) return false;
     base_ = static_cast<std::byte *>(memory);
   }
@@ -67,7 +67,7 @@ bool Arena::open(const char *path) noexcept {
   // A file of a different user could contain anything, and it is mapped at the recorder's own address.
   if (fstat(file, &status) == 0 && status.st_size > 0 && status.st_uid == geteuid()) {
     capacity_ = static_cast<std::size_t>(status.st_size);
-    base_ = map_at_address(capacity_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+    base_ = map_at_address(capacity_, MAP_PRIVATE, file);
     used_ = capacity_;
   }
   ::close(file);

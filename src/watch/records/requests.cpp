@@ -1,12 +1,11 @@
 #include "watch/records/requests.hpp"
 
-#include <sys/mman.h>
+#include "interpose/mapping.hpp"
 
 namespace haloscope::watch {
 
 void *reserve_space(std::size_t bytes) noexcept {
-  void *memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = interpose::map_untouched(nullptr, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 

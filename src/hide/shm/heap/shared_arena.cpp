@@ -1,6 +1,7 @@
 #include "hide/shm/heap/shared_arena.hpp"
 
 #include "interpose/files.hpp"
+#include "interpose/mapping.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -67,8 +68,7 @@ Arena *Arena::make(std::size_t bytes) noexcept {
   // Zeros, which take no memory before they are written.
   const std::size_t own = rounded(sizeof(Arena), alignof(Extents::Entry)),
                     all = own + pages * sizeof(Extents::Entry);
-  void *space =
-      mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *space = interpose::map_untouched(nullptr, all, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   if (space == MAP_FAILED) {
     munmap(base, bytes);
     return nullptr;
