@@ -78,7 +78,8 @@ std::int32_t own_tid() noexcept { return static_cast<std::int32_t>(syscall(SYS_g
   const std::uint64_t now = ticks();
   update_off_cpu(*state->record, now, seconds_per_tick(process.first, ClockPair::now()));
   // Without an open region, nothing is known of the time since its last call.
-  end_all(*state, state->position->parent != nullptr ? now : state->record->newest);
+  const std::uint64_t known = std::max(latest_tick(*state->record), state->position->begin);
+  end_all(*state, state->position->parent != nullptr ? now : known);
   state->record->tid = 0;
   state->next_ended = std::exchange(ended_threads().first, state);
 }
