@@ -9,9 +9,22 @@
 #include <cstdint>
 #include <ctime>
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace haloscope::interpose {
+
+// While it lives, pthread_cancel waits: what is cancelled inside of a noexcept function ends the program.
+class CancelGuard {
+public:
+  CancelGuard() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~CancelGuard() noexcept { pthread_setcancelstate(before_, nullptr); }
+  CancelGuard(const CancelGuard &) = delete;
+  CancelGuard &operator=(const CancelGuard &) = delete;
+
+private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 // While it lives, operations of this thread fail where they would raise such a signal. A signal that was
 // pending before stays pending. Keeps errno.
@@ -38,6 +51,7 @@ public:
   FileGuard &operator=(const FileGuard &) = delete;
 
 private:
+  CancelGuard uncancelled_;
   sigset_t guarded_{}, before_{};
   bool is_set_ = false;
 };

@@ -106,3 +106,44 @@ def test_calls_of_threads_without_memory_are_dropped(
         assert lost > 0
         assert sent % 10 == 0
         assert dropped >= lost * 21
+
+
+def test_threads_that_are_cancelled_or_only_poll(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """A thread may be cancelled where its first records are made; the last call of one may have no time."""
+    text = """
+        #include <haloscope/region.h>
+        #include <mpi.h>
+        #include <pthread.h>
+        static void *cancelled(void *none) {
+          pthread_cancel(pthread_self());
+          HALOSCOPE_REGION_BEGIN("task");
+          HALOSCOPE_REGION_END("task");
+          for (;;) pthread_testcancel();
+          return none;
+        }
+        static void *polls(void *none) {
+          int found;
+          for (int i = 0; i < 3; i++) MPI_Iprobe(0, 1, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+          return none;
+        }
+        int main(int argc, char **argv) {
+          int level;
+          pthread_t threads[40];
+          MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+          for (int i = 0; i < 40; i++) pthread_create(&threads[i], NULL, cancelled, NULL);
+          for (int i = 0; i < 40; i++) pthread_join(threads[i], NULL);
+          for (int i = 0; i < 40; i++) {
+            pthread_create(&threads[0], NULL, polls, NULL);
+            pthread_join(threads[0], NULL);
+          }
+          MPI_Finalize();
+          return 0;
+        }
+    """
+    program = compiler.text(any_mpi, "cancelled.c", text, ["-pthread"])
+    watched = watch(any_mpi, 1, [program], tmp_path, options=["--trace"])
+    assert watched.region("task")["instances"] == 40
+    assert watched.calls("MPI_Iprobe", "<program>") == 120
+    assert 0 < float(watched.info["duration"]) < 86_400
+    untraced = watch(any_mpi, 1, [program], tmp_path)
+    assert 0 < float(untraced.info["duration"]) < 86_400

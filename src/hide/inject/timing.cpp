@@ -1,5 +1,6 @@
 // Time, and waiting for it without burning the processor.
 #include "hide/inject/injection.hpp"
+#include "interpose/files.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -55,6 +56,7 @@ void shift_clock(std::int64_t nanoseconds) noexcept { shift += nanoseconds; }
 
 void wait_until(Moment due) noexcept {
   if (due <= now()) return;
+  const interpose::CancelGuard uncancelled;
   const FineTimer timer;
   const Moment awake = state.crowded ? spun : spun_alone;
   for (Moment time = now(); time < due; time = now()) {
