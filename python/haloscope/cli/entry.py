@@ -73,7 +73,7 @@ def _prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)
-    if sys.stdout is None or isinstance(sys.stdout, io.TextIOWrapper):  # not replaced
+    if sys.stdout is None or type(sys.stdout) is io.TextIOWrapper:  # not replaced, as tests do
         raw = io.BufferedWriter(_Output(1, "w", closefd=False))
         encoding = sys.stdout.encoding if sys.stdout else None
         sys.stdout = io.TextIOWrapper(raw, encoding, line_buffering=os.isatty(1))
