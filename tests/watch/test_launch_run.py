@@ -13,8 +13,8 @@ import pytest
 
 import haloscope
 from haloscope import LaunchError, OutputError, env, run
-from support.missing import impossible
-from support.mpi import Mpi
+from support.missing import impossible, missing
+from support.mpi import Mpi, find
 from support.programs import Compiler
 
 HELLO = """
@@ -59,6 +59,23 @@ def hello(mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path
     for name, value in mpi.env.items():
         monkeypatch.setenv(name, value)
     return compiler.text(mpi, "hello.c", HELLO)
+
+
+def test_a_launcher_of_another_mpi_is_named(
+    mpi: Mpi, hello: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts ranks that do not find each other."""
+    other = find("mpich-system" if mpi.abi == "openmpi" else "openmpi-system")
+    if other is None:
+        missing("no second MPI is installed: apt-get install mpich openmpi-bin")
+    for name, value in other.env.items():
+        monkeypatch.setenv(name, value)
+    outcome = run([*other.launch(2), str(hello)], output=Path("a.halo"))
+    assert len(outcome.profiles) == 2
+    (remark,) = outcome.remarks
+    names = {"openmpi": "Open MPI", "mpich": "MPICH"}
+    assert remark.startswith(f"hello uses {names[mpi.abi]}, but {other.mpiexec} is of {names[other.abi]}: ")
+    assert remark.endswith(f"use the launcher of {names[mpi.abi]}")
 
 
 def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:

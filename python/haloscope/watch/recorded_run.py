@@ -22,7 +22,7 @@ from haloscope.base.environment import (
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import LaunchCommand, name_of, parse, resolve
 from haloscope.base.launcher import complete_command
-from haloscope.base.mpi import detect, is_statically_linked
+from haloscope.base.mpi import detect, find_installed_library, is_statically_linked
 from haloscope.base.objects import Abi
 from haloscope.base.preloading import Outcome
 from haloscope.base.settings import Value, to_environment
@@ -108,8 +108,10 @@ def run(
             _collect(outcome, output, recorder, records, end.moment)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_explain_no_profile(launch, outcome.status))
-    elif (remark := describe_other_tools(complete, os.environ)) is not None:
-        outcome.remarks.append(remark)
+    else:
+        other = _explain_other_launcher(launch, found.abi) if len(outcome.profiles) > 1 else None
+        remarks = [other, describe_other_tools(complete, os.environ)]
+        outcome.remarks += filter(None, remarks)
     return outcome
 
 
@@ -213,6 +215,18 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     recovery.clear_empty(records)
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append("no profile: it could not be written, see above")
+
+
+def _explain_other_launcher(launch: LaunchCommand, abi: Abi) -> str | None:
+    """Return a remark if the launcher is of a different MPI than the program, whose ranks are alone then."""
+    names = {"openmpi": "Open MPI", "mpich": "MPICH"}
+    own = find_installed_library(launch.launcher) if launch.launcher else None
+    if own is None or own.abi == abi or not {own.abi, abi} <= names.keys():
+        return None
+    return (
+        f"{name_of(launch)} uses {names[abi]}, but {launch.launcher} is of {names[own.abi]}: each rank ran"
+        f" alone, with a profile of its own; use the launcher of {names[abi]}"
+    )
 
 
 def _explain_no_mpi(launch: LaunchCommand) -> str:
