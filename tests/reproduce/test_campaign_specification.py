@@ -74,6 +74,7 @@ def test_lists_are_zipped_and_vary_is_crossed(written: Written) -> None:
     ("wrong", "said"),
     [
         ("sytems: {}\n", ":11: sytems: not a key here; did you mean systems?"),
+        ("name: x\n", ":11: name: not a key here; choose from campaign, "),
         (
             "experiments:\n  a: {program: told, rank: 2}\n",
             ":12: experiments.a.rank: not a key here; did you mean ranks?",

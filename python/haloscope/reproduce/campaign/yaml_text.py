@@ -16,6 +16,7 @@ from haloscope.base.errors import UsageError
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 32
+_CLOSE = 0.7  # of names that may be meant; `ramble` is 0.6 to `name`
 _T = TypeVar("_T", bound=BaseModel)
 _Path = tuple[str | int, ...]
 
@@ -142,7 +143,7 @@ def _is_key(part: str) -> bool:
 
 def _describe_unknown(path: _Path, model: type[BaseModel]) -> str:
     known = sorted(_find_keys(path[:-1], model))
-    near = difflib.get_close_matches(str(path[-1]), known, 1)
+    near = difflib.get_close_matches(str(path[-1]), known, 1, _CLOSE)
     question = f"did you mean {near[0]}? Choose" if near else "choose"
     return f"not a key here; {question} from {', '.join(known)}"
 
