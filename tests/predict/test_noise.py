@@ -75,3 +75,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert summary["longest_detour"] == pytest.approx(max(samples) - min(samples), rel=1e-3, abs=1e-9)
     table = list(csv.DictReader(run("csv").splitlines()))
     assert list(table[0]) == ["cpu", "sample", "time"]
+
+
+@pytest.mark.usefixtures("any_used")
+def test_a_row_has_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("bench", "noise", "--duration", "0.02") == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

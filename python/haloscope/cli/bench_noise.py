@@ -79,7 +79,7 @@ def _print(found: Noise) -> None:
             f"{1e6 * processor['best']:.3f}",
             f"{100 * processor['lost']:.3f}",
             f"{100 * processor['lost_low']:.3f}",
-            f"{100 * processor['lost_high']:.3f}",
+            f"{100 * processor['lost_high']:.3f}"[:6],  # 100.00
             f"{processor['detours_a_second']:.1f}",
             "-" if interval is None else f"{1e6 * interval:.0f}",
             f"{1e6 * processor['longest_detours'][0]:.1f}",
@@ -88,7 +88,7 @@ def _print(found: Noise) -> None:
 
 
 def _format_line(cells: list[str]) -> str:
-    widths = [max(len(name), 6) for name in _COLUMNS.values()]
+    widths = [4 if name == "cpu" else max(len(name), 6) for name in _COLUMNS.values()]
     return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 

@@ -13,7 +13,7 @@ import click
 
 from haloscope.base.errors import ComponentError, printable
 from haloscope.base.launcher import report_toolchain
-from haloscope.cli.console import progress, say
+from haloscope.cli.console import print_lines, progress, say
 from haloscope.cli.options import format_option, output_option
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _print_list(there: Mapping[str, Study], form: str) -> None:
         records.append({"study": name, "title": chosen_study.title, "minutes": usual, "minutes_large": large})
         if form == "table":
             more = f", {large:.0f} with --large" if large > usual else ""
-            click.echo(printable(f"{name}: {chosen_study.title} ({usual:.0f} min{more})"))
+            print_lines([printable(f"{name}: {chosen_study.title} ({usual:.0f} min{more})")])
     if form == "json":
         click.echo(json.dumps(records))
 
