@@ -134,20 +134,22 @@ def test_the_summary_of_an_unmarked_program_names_calls(read: Read) -> None:
     assert "MPI_1" not in "".join(lines)
 
 
-def test_the_summary_states_the_share_of_other_functions(read: Read) -> None:
-    """Functions have 9 of 10 s in MPI, the first three of them 6 s."""
+@pytest.mark.parametrize(("polled", "name"), [(0.0, "unattributed"), (1.0, "polling")])
+def test_the_summary_states_the_share_of_other_functions(read: Read, polled: float, name: str) -> None:
+    """Functions have 9 of 10 s in MPI, the first three of them 6 s. Polls may have the rest."""
     written = draft(
         {"program": "lmp"},
         paths=path_rows(),
         processes=process_rows("alpha"),
-        ranks=[{"path": 0, "rank": 0, "time": 20.0, "p2p_time": 10.0}],
+        ranks=[{"path": 0, "rank": 0, "time": 20.0, "p2p_time": 10.0 - polled}],
         calls=[
             {"path": 0, "call": f"MPI_{i}", "time_total": time}
             for i, time in enumerate([3.0, 2.0, 1.0, 0.75, 0.75, 0.75, 0.75])
         ],
     )
-    lines = explain.summary(read(written))
-    assert lines[2].endswith("MPI_2 10.0 %, 4 other functions 30.0 %, unattributed 10.0 %")
+    written.tables["ranks"] = {**written.tables["ranks"], "poll_time": [polled]}
+    (line,) = lines_with("  by function: ", read(written))
+    assert line.endswith(f"MPI_2 10.0 %, 4 other functions 30.0 %, {name} 10.0 %")
 
 
 def phase_rows(*ranks: list[tuple[int, int]]) -> list[dict[str, Any]]:

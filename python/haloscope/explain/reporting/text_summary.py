@@ -177,10 +177,14 @@ def _place_name(region: str) -> str:
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares of the MPI time of all ranks, largest first; `total` is None if unknown."""
+    """Shares of the MPI time of all ranks, largest first; `total` is None if unknown.
+
+    `polling` is the time of polls, which functions may not have.
+    """
 
     costs: list[tuple[str, float]]
     total: float | None
+    polling: float
 
     @classmethod
     def of(cls, frame: pl.DataFrame, key: str, cost: str, whole: dict[str, Any]) -> _Shares:
@@ -189,6 +193,7 @@ class _Shares:
         return cls(
             list(sums.filter(pl.col(cost) > 0).sort(cost, descending=True).rows()),
             None if mean is None else mean * whole["ranks"],
+            (whole["poll_time_mean"] or 0.0) * whole["ranks"],
         )
 
     def list_line(self, called: Callable[[str], str], noun: str) -> list[str]:
@@ -206,8 +211,10 @@ class _Shares:
         if elsewhere + max(missing, 0) > _UNSAID * total > 0:
             if others:
                 rest.append(f"{noun_text(len(others), 'other ' + noun)} {percent_text(elsewhere, total)}")
-            if missing > _ROUNDING * total:
-                rest.append(f"unattributed {percent_text(missing, total)}")
+            polling = min(missing, self.polling)
+            for name, part in (("polling", polling), ("unattributed", missing - polling)):
+                if part > _ROUNDING * total:
+                    rest.append(f"{name} {percent_text(part, total)}")
         return rest
 
 
