@@ -93,6 +93,13 @@ def test_remedies_that_help_are_kept_one_after_the_other() -> None:
     assert any("crashes: status 1" in line for line in found.describe())
 
 
+def test_others_follow_if_none_of_the_first_helps() -> None:
+    """Few runs allow one at a time here; the last one helps."""
+    seconds: dict[tuple[str, ...], float] = {("a",): 1.2, ("b",): 1.3, ("c",): 0.5}
+    found = _search(_Times(seconds, _log_normal(0.01)), "abc", TrialPlan(18))
+    assert [one.name for one in found.kept] == ["c"]
+
+
 def test_remedies_without_additional_gain_are_not_kept() -> None:
     seconds = {("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}
     found = _search(_Times(seconds, _log_normal(0.01)), "ab", TrialPlan(50))

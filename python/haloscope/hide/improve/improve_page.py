@@ -120,10 +120,10 @@ def _make_tried_table(found: Improvement) -> Table:
         ("time", "Of the first run with it", "seconds", time_text),
         ("problem", "", "problem", printable),
     ]
-    alone = {run.remedies[0]: run for run in reversed(found.runs) if len(run.remedies) == 1}
+    first = {run.remedies[-1]: run for run in reversed(found.runs) if run.remedies}
     rows = []
     for remedy in found.tried:
-        run = alone.get(remedy.name)
+        run = first.get(remedy.name)
         result = (
             {"seconds": run.seconds, "problem": run.problem}
             if run

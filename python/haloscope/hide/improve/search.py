@@ -136,14 +136,25 @@ class RemedySearch:
 
     def run(self, remedies: Sequence[Remedy]) -> None:
         """Try the remedies, and keep those that are proved."""
-        for remedy in (seeming := self._select(remedies)):
-            others = seeming[seeming.index(remedy) + 1 :]
+        waiting = list(remedies)
+        while waiting and self._level > 0 and self._spare >= 0:
+            racing = waiting[: max(self._spare - 4, 1)]  # the last two race again
+            waiting = waiting[len(racing) :]
+            self._prove_best(self._select(racing), is_end=not waiting)
+
+    @property
+    def _spare(self) -> int:
+        """Runs that are left beyond the shortest proof."""
+        return self._left - 4 * PAIRS
+
+    def _prove_best(self, seeming: Sequence[Remedy], is_end: bool) -> None:
+        for index, remedy in enumerate(seeming):
             # A proof that holds leaves its level to the next one, so that only one that fails uses it.
-            is_last = not others or self._left < 8 * PAIRS
+            is_last = self._left < 8 * PAIRS or (is_end and index + 1 == len(seeming))
             level = self._level if is_last else self._level / 2
             test = SequentialTest(level, self._left)
             if level <= 0 or not test.is_possible:
-                self.unproved = (remedy, *others)
+                self.unproved = (*self.unproved, *seeming[index:])
                 return
             proof = self._prove(remedy, test)
             if proof is None:
@@ -154,32 +165,27 @@ class RemedySearch:
             else:
                 self._level -= level
 
-    def _select(self, remedies: Sequence[Remedy]) -> list[Remedy]:
+    def _select(self, racing: Sequence[Remedy]) -> list[Remedy]:
         """Return the remedies that seem faster, the best first, by successive halving."""
-        spare = self._left - 4 * PAIRS  # beyond the shortest proof
-        racing = list(remedies[: max(spare - 4, 1)])  # the last two race again
-        if len(racing) == 1 and spare < 2:
-            return racing
         costs: dict[str, list[float]] = {}
         own: list[float] = []
-        while racing and spare > len(racing):
-            ways: list[tuple[Remedy, ...]] = [(), *((remedy,) for remedy in racing)]
+        while racing and self._spare > len(racing):
+            ways: list[tuple[Remedy, ...]] = [self.kept, *((*self.kept, remedy) for remedy in racing)]
             for way in self._random.sample(ways, len(ways)):
                 cost = self._try(*way)
                 if cost is not None:
-                    (costs.setdefault(way[0].name, []) if way else own).append(cost)
-            spare -= len(ways)
+                    (own if way == self.kept else costs.setdefault(way[-1].name, [])).append(cost)
             ratios = {
                 remedy.name: float(np.median(costs[remedy.name]) / np.median(own))
                 for remedy in racing
                 if remedy.name in costs and remedy.name not in self._failed and own
             }
             seeming = [remedy for remedy in racing if ratios.get(remedy.name, np.inf) < _SEEMS]
-            half = max((len(racing) + 1) // 2, 1)
-            if len(seeming) <= 2 or len(racing) == half:
-                return sorted(seeming, key=lambda remedy: ratios[remedy.name])
-            racing = sorted(seeming, key=lambda remedy: ratios[remedy.name])[:half]
-        return racing
+            seeming.sort(key=lambda remedy: ratios[remedy.name])
+            if len(seeming) <= 2:
+                return seeming
+            racing = seeming[: (len(racing) + 1) // 2]
+        return list(racing)
 
     def _prove(self, remedy: Remedy, test: SequentialTest) -> Proof | None:
         """Run the kept remedies with and without a further one in rounds. None if a run fails."""
