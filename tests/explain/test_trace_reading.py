@@ -161,6 +161,7 @@ def test_a_stored_order_of_symbols(tmp_path: Path) -> None:
         ("trace_words", "packed", -1),
         ("trace_communicators", "size", 3),
         ("trace_communicators", "count", 1),
+        ("trace_communicators", "world", 1 << 40),
         ("trace_clocks", "rank", 4),
         ("trace_clocks", "tick", 0.0),
         ("trace_clocks", "offset_end", 1e308),

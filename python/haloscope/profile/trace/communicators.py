@@ -9,6 +9,8 @@ from haloscope.base.arrays import AnyArray, Integers
 from haloscope.profile.store.framing import DamageError
 
 _WORLD = "MPI_COMM_WORLD"
+_MOST_RANKS = 1 << 22  # of a communicator; more are damage
+_MOST_MEMBERS = 1 << 25  # of all communicators together
 
 
 class Communicators:
@@ -19,6 +21,8 @@ class Communicators:
 
     def __init__(self, stored: pl.DataFrame, size: int) -> None:
         """Take the rows of `trace_communicators` and the size of the world. Raises `DamageError`."""
+        if size > _MOST_RANKS:
+            raise DamageError(f"a trace of {size} ranks is damaged")
         members = _members(stored)
         groups: dict[int, list[tuple[int, str, Integers]]] = {}
         for (identity, side, name), ranks in members.items():
@@ -113,6 +117,7 @@ def _members(stored: pl.DataFrame) -> dict[tuple[int, int, str], Integers]:
     """Return the world ranks of each communicator, by identity, side and name."""
     found: dict[tuple[int, int, str], Integers] = {}
     columns = ["communicator", "members", "name", "size"]
+    total = 0
     for key, rows in stored.sort("position").group_by(columns, maintain_order=True):
         identity, side, name, size = key
         counts, first = rows["count"].to_numpy(), rows["world"].to_numpy()
@@ -120,8 +125,12 @@ def _members(stored: pl.DataFrame) -> dict[tuple[int, int, str], Integers]:
         ends = np.cumsum(counts)
         if np.any(counts < 1) or not np.array_equal(position, ends - counts) or ends[-1] != size:
             raise DamageError("ranks of a communicator of its trace are missing")
+        total += int(ends[-1])
+        if counts.max() > _MOST_RANKS or not 0 < ends[-1] <= _MOST_RANKS or total > _MOST_MEMBERS:
+            raise DamageError("a communicator of its trace has too many ranks")
         step = np.arange(ends[-1]) - np.repeat(position, counts)
-        found[int(identity), int(side), str(name)] = np.repeat(first, counts) + step * np.repeat(
-            stride, counts
-        )
+        ranks = np.repeat(first, counts) + step * np.repeat(stride, counts)
+        if ranks.min() < -1 or ranks.max() >= 1 << 31:
+            raise DamageError("a communicator of its trace has ranks that do not exist")
+        found[int(identity), int(side), str(name)] = ranks
     return found
