@@ -133,6 +133,18 @@ def test_a_file_system_that_is_full_loses_events_and_counts_them(
     assert "events of the trace are lost, because there was no space" in watched.done.stderr
 
 
+def test_a_limit_of_memory_leaves_less_to_the_trace(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """Its memory would be 8 GiB of 4."""
+    program = compiler.text(any_mpi, "full.c", FULL.replace("60000", "1").replace("= 4096", "= most"))
+    command = ["bash", "-c", f"ulimit -v 4000000; exec {program}"]
+    (tmp_path / "spool").mkdir()
+    more = {"HALOSCOPE_TRACE_MEMORY": "1024", "HALOSCOPE_TRACE_SPOOL": str(tmp_path / "spool")}
+    watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=more)
+    with haloscope.open(watched.path) as profile:
+        assert len(profile.trace().calls) > 0
+        assert profile.frame("ranks")["sends"].sum() == 21_001
+
+
 def test_a_spool_that_cannot_be_made_loses_the_trace_alone(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:

@@ -86,8 +86,15 @@ void make_directories(const Settings &settings, const RunPlace &place) {
   mkdir(live_records().directory.c_str(), 0700);
 }
 
-// The rings' memory, which is in addition to the recorder's: threads never leave too little for counts.
-constexpr std::size_t memory_of_rings(std::size_t ring) noexcept { return 8 * ring; }
+// The rings' memory, which is in addition to the recorder's: threads never leave too little for counts. Where
+// the program's limits do not allow that much, few rings must do.
+bool create_with_rings(Arena &arena, const char *path, const Settings &settings) noexcept {
+  constexpr std::size_t few = std::size_t{2} << 20U;
+  const std::size_t all = settings.trace ? 8 * settings.trace_memory : 0;
+  for (const std::size_t rings : {all, std::min(few, all), std::size_t{0}})
+    if (arena.create(path, settings.memory + rings)) return true;
+  return false;
+}
 
 // Returns whether this rank is to record.
 bool make_arena(const Settings &settings, int rank, bool lives) {
@@ -96,8 +103,7 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
         live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   const char *path = live_records().path.c_str();
   const bool wanted = settings.records(rank);
-  const std::size_t memory = settings.memory + (settings.trace ? memory_of_rings(settings.trace_memory) : 0);
-  const bool watched = wanted && global().arena.create(path, memory);
+  const bool watched = wanted && create_with_rings(global().arena, path, settings);
   global().arena.keep_for_totals(settings.memory / 4);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not recorded");
@@ -167,7 +173,7 @@ void describe_rings(TraceRecord &trace, const Settings &settings) {
   trace.wanted = settings.trace;
   trace.compact = settings.trace_compact;
   trace.ring_bytes = settings.trace_memory;
-  trace.ring_room = memory_of_rings(settings.trace_memory);
+  trace.ring_room = global().arena.capacity() - settings.memory;
 }
 
 // The trace is in the spool's directory: a run may be long, and live records are in memory.
