@@ -12,6 +12,7 @@ from haloscope.base.errors import MachineError
 from haloscope.base.texts import parse_json
 
 _Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+_Sample = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
@@ -35,7 +36,7 @@ class _Point(BaseModel, strict=True):
     launch: _Count | None = None
     status: str
     reason: str | None = None
-    samples_ns: list[list[_Number]] | None = None
+    samples_ns: list[list[_Sample]] | None = None
 
 
 _KINDS: Mapping[object, type[BaseModel]] = {"environment": _Environment, "point": _Point}
