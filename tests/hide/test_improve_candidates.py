@@ -105,20 +105,20 @@ def test_messages_and_idle_cores_are_reasons(tmp_path: Path, abi: Abi, name: str
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_crowded_node_is_relieved(tmp_path: Path) -> None:
+def test_a_crowded_node_is_relieved(tmp_path: Path, any_mpi: Mpi) -> None:
     """A setting that is in effect already is no remedy."""
     path = _profile(tmp_path, "a" * 16, {})
     assert list(_list(path)) == ["idle ranks yield", "ranks are bound to no core"]
     assert list(_list(path, abi="mpich")) == ["idle ranks poll less"]
     assert "idle ranks yield" not in _list(path, environment={"OMPI_MCA_mpi_yield_when_idle": "1"})
-    assert "idle ranks yield" not in _list(path, "mpiexec --mca mpi_yield_when_idle 1 -n 2 true")
+    assert "idle ranks yield" not in _list(path, f"{any_mpi.mpiexec} --mca mpi_yield_when_idle 1 -n 2 true")
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_variable_replaces_the_option_that_would_overrule_it(tmp_path: Path) -> None:
-    command = "mpiexec --mca mpi_yield_when_idle 0 -n 2 true"
+def test_a_variable_replaces_the_option_that_would_overrule_it(tmp_path: Path, any_mpi: Mpi) -> None:
+    command = f"{any_mpi.mpiexec} --mca mpi_yield_when_idle 0 -n 2 true"
     found = _list(_profile(tmp_path, "a" * 16, {}), command)["idle ranks yield"]
-    assert found.apply(command.split()) == MPIEXEC.split()
+    assert found.apply(command.split()) == [str(any_mpi.mpiexec), "-n", "2", "true"]
     assert found.script() == [
         "export OMPI_MCA_mpi_yield_when_idle=1",
         "# without --mca mpi_yield_when_idle 0",
@@ -151,7 +151,7 @@ def test_memory_that_is_taken_again_and_again_is_kept(tmp_path: Path, taken: int
 
 @pytest.mark.usefixtures("cores")
 def test_collectives_are_tuned_with_the_launcher_of_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, any_mpi: Mpi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without its number of ranks. The rules only have to take effect, as the program's runs prove them."""
     asked: dict[str, Any] = {}
@@ -164,7 +164,7 @@ def test_collectives_are_tuned_with_the_launcher_of_the_program(
 
     monkeypatch.setattr("haloscope.predict.tune.tuner.tune", tuned)
     path = _profile(tmp_path, "aa", {}, "coll")
-    launch = parse("mpiexec --hostfile hosts -n 2 true".split())
+    launch = parse([str(any_mpi.mpiexec), *"--hostfile hosts -n 2 true".split()])
     with open_profile(path) as profile:
         found = {
             one.name: one for one in list_remedies(profile, launch, "openmpi", {}, directory=tmp_path / "new")

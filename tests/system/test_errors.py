@@ -274,5 +274,5 @@ def test_a_cache_that_cannot_be_looked_at(
     for verb in ("top", "hang"):
         assert_one_line(command(verb, status=None), 1, "no program of yours")
     assert " cache " in command("doctor").stdout
-    done = command("run", "--mpi", "openmpi", "--", "mpiexec", "-n", "1", "true", status=None)
+    done = command("run", "--quiet", "--mpi", "openmpi", "--", "mpiexec", "-n", "1", "true", status=None)
     assert_one_line(done, 1, "set HALOSCOPE_CACHE to a directory that can be written")
