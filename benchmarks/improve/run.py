@@ -69,7 +69,7 @@ CASES = (
         "eager",
         environment={"OMPI_MCA_btl_vader_eager_limit": "4000", "OMPI_MCA_btl_vader_flags": "1"},
     ),
-    Case("mapping", ("apart", "200"), 4, "placement", nodes=2),
+    Case("mapping", ("apart", "200"), 4, "nodes", nodes=2),
     Case("polling", ("ring", "200"), 4, "poll", mpi="mpich-wheel"),
     Case("clean cg", ("cg",)),
     Case("clean sweep", ("sweep",)),
