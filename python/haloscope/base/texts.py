@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,17 @@ _MOST = sys.float_info.max
 def is_number(value: object) -> bool:
     """Return whether a value of JSON is a finite number: whole ones may be larger than any other."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
+
+
+def parse_figure_pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression with one group, the figure in a program's output."""
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    if pattern.groups != 1:
+        raise ValueError(f"{text!r}: put the number in one pair of parentheses: 'Loop time of ([0-9.]+)'")
+    return pattern
 
 
 def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloscope.base.errors import UsageError
+from haloscope.base.texts import parse_figure_pattern
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?")
 
@@ -27,11 +28,9 @@ class FigureOfMerit:
             UsageError: It is no regular expression, or has no single group.
         """
         try:
-            pattern = re.compile(text)
-        except re.error as error:
-            raise UsageError(f"{text!r} is not a regular expression: {error}") from None
-        if pattern.groups != 1:
-            raise UsageError(f"{text!r}: put the number in one pair of parentheses: 'Loop time of ([0-9.]+)'")
+            pattern = parse_figure_pattern(text)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         return cls(pattern, "rate" in pattern.groupindex)
 
     def read(self, output: str) -> tuple[float | None, str]:

@@ -32,8 +32,10 @@ def efficiency_rows(
     computed, no time is known, or other threads than the main thread do the communication.
     """
     computing = pl.col("computing").clip(0)
+    with_threads = _with_threads(profile, of_ranks)
+    of_main = main_thread_rows(profile, scope, of_ranks)
     rows = (
-        _with_threads(profile, main_thread_rows(profile, scope, of_ranks))
+        (with_threads if of_main is of_ranks else _with_threads(profile, of_main))
         .group_by("path", maintain_order=True)
         .agg(
             pl.col("time").max().alias("run_time"),
@@ -54,7 +56,7 @@ def efficiency_rows(
     known = (most > 0) & (pl.col("run_time") > 0) & shows_main_threads(profile)
     shares = {"parallel": mean / pl.col("run_time"), "load_balance": mean / most}
     shares["communication"] = most / pl.col("run_time")
-    of_openmp = _openmp_efficiencies(_with_threads(profile, of_ranks), scope.exclusive)
+    of_openmp = _openmp_efficiencies(with_threads, scope.exclusive)
     return (
         rows.with_columns(pl.when(known).then(share).alias(name) for name, share in shares.items())
         .join(of_openmp, on="path", how="left", maintain_order="left")

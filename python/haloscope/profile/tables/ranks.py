@@ -54,10 +54,9 @@ def main_thread_rows(profile: ProfileData, scope: Scope, rows: pl.DataFrame | No
 
     `rows` are those of `rank_rows`, if they are there already.
     """
-    main = profile.frame("main_thread", ["rank"])["rank"].unique()
-    if main.is_empty():
+    if not profile.source.rows("main_thread"):
         return rank_rows(profile, scope) if rows is None else rows
-    return _make_rank_rows(profile, scope, main)
+    return _make_rank_rows(profile, scope, profile.frame("main_thread", ["rank"])["rank"].unique())
 
 
 def shows_main_threads(profile: ProfileData) -> bool:
@@ -66,15 +65,19 @@ def shows_main_threads(profile: ProfileData) -> bool:
     A main thread may wait outside MPI for the threads that communicate. It has fewer messages and collectives
     than half of those of a mean thread then.
     """
+    return not profile.source.rows("main_thread") or profile.once(_compare_main_threads)
+
+
+def _compare_main_threads(profile: ProfileData) -> bool:
     counts = ["sends", "recvs", "colls", "rma_ops", "io_ops"]
     main, whole = (
-        profile.frame(table, ["rank", *counts]).group_by("rank").agg(pl.sum_horizontal(counts).sum())
+        profile.frame(table, ["rank", *counts]).group_by("rank").agg(done=pl.sum_horizontal(counts).sum())
         for table in ("main_thread", "ranks")
     )
     of_ranks = main.join(whole, on="rank", suffix="_whole")
     threads = of_ranks.join(profile.frame("processes", ["rank", "threads"]), on="rank")
-    usual = pl.col("sends_whole") / pl.col("threads")
-    return not len(threads.filter(pl.col("sends") < usual / 2))
+    usual = pl.col("done_whole") / pl.col("threads")
+    return threads.filter(pl.col("done") < usual / 2).is_empty()
 
 
 def _make_inclusive_rows(profile: ProfileData) -> pl.DataFrame:

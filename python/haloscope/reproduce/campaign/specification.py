@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from haloscope.base.building import applications
+from haloscope.base.texts import parse_figure_pattern
 from haloscope.reproduce.campaign.expressions import Value
 from haloscope.reproduce.campaign.grids import Grids, Ranks
 from haloscope.watch import SETTINGS
@@ -67,13 +68,7 @@ def _make_list(value: Any) -> Any:
 
 
 def _check_pattern(text: str) -> str:
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
-    if pattern.groups != 1:
-        raise ValueError(f"{text!r} needs one group, as ([0-9.]+), around the figure")
-    return text
+    return parse_figure_pattern(text).pattern
 
 
 Duration = Annotated[float, BeforeValidator(lambda value: _parse_quantity(value, _SECONDS, "90, 10m or 2h"))]
