@@ -150,7 +150,7 @@ struct Communicator {
   std::uint32_t size, remote_size;
   std::int32_t rank;
   Flag inter;
-  bool brief;             // the record is used again for others: nothing is remembered of its ranks
+  Flag brief;             // the record is used again for others: nothing is remembered of its ranks
   std::uint64_t members;  // hash of the world ranks in order
   std::uint64_t identity; // the same for all its ranks, and for no other communicator
   // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride.
